@@ -81,7 +81,7 @@ BEGIN
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_consumer, v_seconds, IIF(p_next_size = 1, 1, 0))
+        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_consumer, v_seconds)
             RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,

@@ -1,13 +1,11 @@
 -- claim: claim messages of a type, of a ring round-robin, unless it is paused.
--- Arguments:   p_type, p_size, p_consumer (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
---              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed), p_ring (1: raise wrong_kind
---              for a queue that is no ring) and p_after_id (see claim_ring)
+-- Arguments:   p_consumer (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_ring (1: raise wrong_kind for a
+--              queue that is no ring) and p_after_id (see claim_ring)
 -- Returns:     max_attempts: the queue's; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
 CREATE OR ALTER PROCEDURE imq_claim (
-    p_type mq_name, p_size integer, p_consumer mq_name, p_lease_seconds integer, p_alone smallint, p_ring smallint = 0,
-    p_after_id bigint = NULL
+    p_type mq_name, p_size integer, p_consumer mq_name, p_lease_seconds integer, p_ring smallint = 0, p_after_id bigint = NULL
 )
 RETURNS (batch_key mq_key, lease_until timestamp, max_attempts integer)
 AS
@@ -33,7 +31,7 @@ BEGIN
     IF (p_size = 0) THEN
         EXIT;
     IF (v_ring = 1) THEN
-        EXECUTE PROCEDURE imq_claim_ring(p_type, p_size, imq_consumer_name(p_consumer), p_alone, p_after_id)
+        EXECUTE PROCEDURE imq_claim_ring(p_type, p_size, imq_consumer_name(p_consumer), p_after_id)
             RETURNING_VALUES batch_key, v_n, v_id, v_attempt;
     ELSE
         FOR SELECT id, attempt, n FROM imq_pick(:p_type, :p_size, :v_grouped, :v_fair, 0) INTO v_id, v_attempt, v_place DO
@@ -42,7 +40,8 @@ BEGIN
             IF (v_n = 0) THEN
                 batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;
-            IF (p_alone = 0) THEN
+            -- The only message is stored in mq_batch itself.
+            IF (p_size > 1) THEN
             BEGIN
                 INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :v_id, :v_place, :v_attempt);
                 v_id = NULL;

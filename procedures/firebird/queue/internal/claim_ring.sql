@@ -1,6 +1,6 @@
 -- claim_ring: refuse a claim of a ring. The area ring replaces this.
 CREATE OR ALTER PROCEDURE imq_claim_ring (
-    p_type mq_name, p_size integer, p_consumer mq_name, p_alone smallint, p_after_id bigint
+    p_type mq_name, p_size integer, p_consumer mq_name, p_after_id bigint
 )
 RETURNS (batch_key mq_key, n integer, id bigint, attempt smallint)
 AS

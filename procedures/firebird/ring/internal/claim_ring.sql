@@ -1,13 +1,13 @@
 -- claim_ring: claim messages of a ring in order of id, round-robin: after the highest id, continue at the lowest.
--- Arguments:   p_type, p_size, p_consumer (whose position it is), p_alone (see claim), p_after_id (NULL: where the consumer stopped)
--- Returns:     batch_key and n (number of messages; 0: nothing is ready, no key); id and attempt of the message, if p_alone is 1
+-- Arguments:   p_consumer (whose position it is), p_after_id (NULL: where the consumer stopped)
+-- Returns:     batch_key and n (number of messages; 0: nothing is ready, no key); id and attempt of the message, if p_size is 1
 --
 -- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
 -- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages does the same. If
 -- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
 -- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 CREATE OR ALTER PROCEDURE imq_claim_ring (
-    p_type mq_name, p_size integer, p_consumer mq_name, p_alone smallint, p_after_id bigint
+    p_type mq_name, p_size integer, p_consumer mq_name, p_after_id bigint
 )
 RETURNS (batch_key mq_key, n integer, id bigint, attempt smallint)
 AS
@@ -39,7 +39,7 @@ BEGIN
     INTO v_old_n, v_after;
     v_after = COALESCE(p_after_id, v_after, 0);
     v_mark_id = v_from;
-    EXECUTE PROCEDURE imq_take_ring(NULL, 0, p_size, p_alone, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
+    EXECUTE PROCEDURE imq_take_ring(NULL, 0, p_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
         RETURNING_VALUES batch_key, n, v_last, attempt;
     v_ahead = n;
     IF (n < p_size) THEN
@@ -63,7 +63,7 @@ BEGIN
             ELSE GEN_ID(mq_message_id, 0)
         END;
         IF (v_lowest_id IS NOT NULL) THEN
-            EXECUTE PROCEDURE imq_take_ring(batch_key, n, p_size, p_alone, p_type, v_lowest_id - 1, v_after)
+            EXECUTE PROCEDURE imq_take_ring(batch_key, n, p_size, p_type, v_lowest_id - 1, v_after)
                 RETURNING_VALUES batch_key, n, v_more_last, attempt;
         v_last = COALESCE(v_more_last, v_last);
     END
@@ -78,6 +78,6 @@ BEGIN
     IF (n > 0) THEN
         EXECUTE PROCEDURE imq_save_position(p_type, p_consumer, v_old_n, IIF(p_after_id IS NOT NULL OR n > v_ahead, 1, 0), v_last,
             NULL);
-    id = IIF(p_alone = 1, v_last, NULL);
-    attempt = IIF(p_alone = 1, attempt, NULL);
+    id = IIF(p_size = 1, v_last, NULL);
+    attempt = IIF(p_size = 1, attempt, NULL);
 END
