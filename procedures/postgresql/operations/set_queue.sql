@@ -10,7 +10,8 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
---              (ordered can change, and limits per group can be added or removed, only without new and active messages)
+--              (ordered can change, and limits per group can be added or removed, only without new and active messages),
+--              50009 area_missing (ring and fair need the area of that name)
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of ring or fair locks the ready
 --              messages until it commits; a change of dead_stops_group waits for calls that dead-letter or redrive a message
 -- Example:     SELECT * FROM mq.set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
@@ -43,6 +44,7 @@ BEGIN
     IF v_set ->> 'on_complete' NOT IN ('delete', 'archive') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
+    PERFORM mq_internal.require_area(o.key) FROM jsonb_each(v_set) AS o WHERE o.key IN ('ring', 'fair') AND o.value = '1';
     IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds', 'dead_stops_group'] THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
