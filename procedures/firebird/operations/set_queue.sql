@@ -10,7 +10,8 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered, ring, fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
---              (ordered can change, and limits per group can be added or removed, only without new and active messages)
+--              (ordered can change, and limits per group can be added or removed, only without new and active messages),
+--              50009 area_missing (ring and fair need the area of that name)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict. A change of dead_stops_group waits for calls that finish messages or redrive dead letters, for at most
 --              two seconds; such calls wait for it, too
