@@ -110,9 +110,8 @@ BEGIN
     RETURNING q.* INTO v_queue;
     IF (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN
         -- What this call cannot see or lock, claims convert later: see convert_rows.
-        v_old := v_queue;
-        v_old.mixed := false;
-        PERFORM mq_internal.convert_rows(v_old, NULL);
+        v_queue.mixed := false;
+        PERFORM mq_internal.convert_rows(v_queue, NULL);
         DELETE FROM mq.ring WHERE ctid = ANY (ARRAY(SELECT r.ctid FROM mq.ring AS r WHERE r.type = p_type FOR UPDATE SKIP LOCKED));
         PERFORM mq_internal.lower_mark(p_type);
     END IF;
@@ -144,11 +143,8 @@ BEGIN
     END IF;
     PERFORM mq_internal.wake(p_type);
 
-    SELECT v_queue.type, v_queue.lease_seconds, v_queue.max_attempts, v_queue.backoff_seconds, v_queue.backoff_max_seconds,
-        v_queue.on_complete, v_queue.ordered::integer, v_queue.notify::integer, v_queue.max_active, v_queue.rate,
-        v_queue.rate_seconds, v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds,
-        v_queue.paused::integer, v_queue.ring::integer, v_queue.fair::integer, v_queue.dead_stops_group::integer
-    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
+    SELECT * INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group
+    FROM mq.list_queues(p_type);
 END
 $$;

@@ -1,6 +1,5 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments: @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
--- Returns: never
 CREATE OR ALTER PROCEDURE mq_internal.raise_error
     @name varchar(200), @detail nvarchar(2000), @value nvarchar(2000) = NULL
 AS
