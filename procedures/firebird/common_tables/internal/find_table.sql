@@ -1,10 +1,9 @@
 -- find_table: find a user's table by the name in an argument.
 -- Arguments:   p_argument (its name in the contract), p_table (as written in SQL)
--- Returns:     schema (NULL: the version has no schemas), name (as in the catalog), quoted (for SQL), label (for error
---              texts)
+-- Returns:     name (as in the catalog), quoted (for SQL), label (for error texts)
 CREATE OR ALTER PROCEDURE imq_find_table (p_argument varchar(30) CHARACTER SET ASCII, p_table mq_text)
 RETURNS (
-    schema varchar(63) CHARACTER SET UTF8, name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
+    name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
     label varchar(63) CHARACTER SET UTF8
 )
 AS

@@ -1,11 +1,11 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
 --            locked.
 -- Arguments:   p_batch_key and p_n (key and number of messages of the batch so far; NULL and 0: it begins), p_size (maximum
---              number of messages in the batch), p_alone (1: the caller stores the only message), p_type, p_after and p_until
---              (ids above p_after, up to p_until)
+--              number of messages in the batch; 1: the caller stores the message), p_after and p_until (ids above p_after, up
+--              to p_until)
 -- Returns:     batch_key and n (of the batch now), last_id and attempt (of the last message taken; NULL: nothing was found)
 CREATE OR ALTER PROCEDURE imq_take_ring (
-    p_batch_key mq_key, p_n integer, p_size integer, p_alone smallint, p_type mq_name, p_after bigint, p_until bigint
+    p_batch_key mq_key, p_n integer, p_size integer, p_type mq_name, p_after bigint, p_until bigint
 )
 RETURNS (batch_key mq_key, n integer, last_id bigint, attempt smallint)
 AS
@@ -37,7 +37,7 @@ BEGIN
             n = n + 1;
             last_id = v_id;
             attempt = v_attempt;
-            IF (p_alone = 0) THEN
+            IF (p_size > 1) THEN
                 INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :v_id, :n, :v_attempt);
             IF (n >= p_size) THEN
                 LEAVE;
