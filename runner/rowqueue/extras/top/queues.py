@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from ...consume.handling import read
+from ..handling import read
 from ...databases import how_to_add
 from ...escaping import escaped
 from ..monitor import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents

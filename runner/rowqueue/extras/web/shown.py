@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...consume import handling
+from .. import handling
 from ...databases import how_to_add
 from ..monitor.counts import count
 
