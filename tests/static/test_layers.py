@@ -88,6 +88,21 @@ def test_one_database_knows_nothing_of_another() -> None:
         assert not [name for name in own for other in engines - {engine} if name.startswith(f"databases.{other}")]
 
 
+def test_every_engine_has_the_same_modules() -> None:
+    """Besides these: `address` where the driver reads no URL, `yoyo` where yoyo has no backend, Django's names."""
+    everywhere = {"__init__", "calls", "connection", "database", "errors", "removal", "rights", "script", "session"}
+    optional = {"address", "django", "yoyo", "yoyo_tables"}
+    own = {
+        "postgresql": {"embedded_server"},
+        "mysql": {"clusters"},
+        "sqlserver": {"babelfish", "suitable"},
+        "firebird": {"events", "library", "statements", "watch"},
+    }
+    for engine, more in own.items():
+        found = {path.stem for path in (PACKAGE / "databases" / engine).glob("*.py")}
+        assert everywhere <= found and found - everywhere - optional == more, engine
+
+
 def test_the_package_itself_loads_only_what_handlers_need() -> None:
     program = (
         "import sys, rowqueue; print(*sorted(m for m in sys.modules if m.startswith('rowqueue') or m == 'asyncio'))"
