@@ -37,13 +37,13 @@ def _used() -> Any:
 def injected(headers: str | None) -> str | None:
     """The headers of a message with the context of the current span, if there is one."""
     found = _used()
-    return headers if found is None else found.injected(headers)  # type: ignore[no-any-return]
+    return headers if found is None else found.injected(headers)
 
 
 def sending(function: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> AbstractContextManager[Any]:
     """A span around a call of one of the package's functions, if it sends and a provider records spans."""
     found = _used()
-    return NOTHING if found is None else found.sending(function, arguments, named)  # type: ignore[no-any-return]
+    return NOTHING if found is None else found.sending(function, arguments, named)
 
 
 def consuming(*messages: Item, is_batch: bool = False, failures: Sequence[object] = ()) -> AbstractContextManager[Any]:
@@ -54,7 +54,8 @@ def consuming(*messages: Item, is_batch: bool = False, failures: Sequence[object
     found = _extra() if any(message.headers for message in messages) else _used()
     if found is None or not messages:
         return NOTHING
-    return found.consuming(messages, is_batch, failures)  # type: ignore[no-any-return]
+    around: AbstractContextManager[Any] = found.consuming(messages, is_batch, failures)
+    return around
 
 
 def for_each() -> Callable[[Item], AbstractContextManager[Any]]:

@@ -43,10 +43,9 @@ def test_tables_are_plain_text_without_rich(
     for name in ("rich", "rich.console"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    found = [{"type": "email", "ready": 12, "at": datetime(2026, 1, 2, tzinfo=UTC)}, {"type": "x", "ready": 3, "at": None}]
+    found = [
+        {"type": "email", "ready": 12, "at": datetime(2026, 1, 2, tzinfo=UTC)},
+        {"type": "x", "ready": 3, "at": None},
+    ]
     output.rows(found, ["type", "ready", "at"], False)
-    assert capsys.readouterr().out == (
-        "type   ready  at\n"
-        "email  12     2026-01-02 00:00:00\n"
-        "x      3\n"
-    )
+    assert capsys.readouterr().out == ("type   ready  at\nemail  12     2026-01-02 00:00:00\nx      3\n")

@@ -84,7 +84,8 @@ def needs(command: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise Failed(f"{command} needs {error.name}: pip install '.[{extra}]' in the checkout of rowqueue") from None
+        package = (error.name or "").partition(".")[0]
+        raise Failed(f"{command} needs {package}: pip install '.[{extra}]' in the checkout of rowqueue") from None
 
 
 @contextmanager

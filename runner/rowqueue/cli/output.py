@@ -1,4 +1,4 @@
-"""Output of the runner: tables on a terminal (in colour with the extra `terminal`), tab-separated text in a pipe, JSON lines with --json."""
+"""Output of the runner: tables on a terminal, tab-separated text in a pipe, JSON lines with --json."""
 
 import json
 import re

@@ -107,7 +107,7 @@ class Publisher(_Loop):
 
 
 class FeedConsumer(_Loop):
-    """Handles the feed in `Options.types` with one handler until done or stopped. Call `run` once, from the main thread."""
+    """Handles the feed in `Options.types` until done or stopped. Call `run` once, from the main thread."""
 
     def __init__(self, database: Database, handler: Handler, options: Options) -> None:
         outage = Outage(options.connect_timeout, not (options.drain or options.once))
@@ -204,9 +204,7 @@ class FeedConsumer(_Loop):
         failure = next(failure for failure in handled.failures if failure.id == failed.id)
         self._failing = (failed.position, failed.attempt)
         self.totals["failed"] += 1
-        log.warning(
-            "%s: row %d failed (attempt %d): %s", self._feed, failed.position, failed.attempt, failure.error
-        )
+        log.warning("%s: row %d failed (attempt %d): %s", self._feed, failed.position, failed.attempt, failure.error)
         longest = min(FIRST_BACKOFF * 2 ** min(failed.attempt - 1, 20), LONGEST_BACKOFF)
         pause = failure.retry_after if failure.retry_after is not None else longest * random.uniform(0.75, 1)
         if not self._options.once:

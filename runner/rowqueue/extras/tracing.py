@@ -24,6 +24,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.
 # The functions that send, and whether their messages carry the context of the span.
 _SENDERS = {"send": True, "publish": True, "send_batch": False}
 
+
 def _is_real(provider: object) -> bool:
     """Whether a provider is an SDK's. The API's own provider does nothing but forward to one that is set later."""
     return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))

@@ -42,7 +42,9 @@ def settings(named: Mapping[str, str], application_name: str) -> dict[str, str]:
 def connect(named: Mapping[str, str], application_name: str) -> psycopg.Connection[Any]:
     """A driver connection in autocommit mode, with times in UTC. Raises as `Database.connect`."""
     try:
-        connection = psycopg.connect(make_conninfo(**settings(named, application_name)), autocommit=True, prepare_threshold=None)
+        connection = psycopg.connect(
+            make_conninfo(**settings(named, application_name)), autocommit=True, prepare_threshold=None
+        )
     except (psycopg.Error, UnicodeError) as error:
         message = line(error)
         refused = any(text in message for text in _REFUSALS)

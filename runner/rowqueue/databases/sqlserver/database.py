@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
-from ..base import Database, DatabaseError, SchemaMissing, Session, SqlFile
+import pymssql
+
+from ..base import Database, SchemaMissing, Session, SqlFile
 from ..guard import in_file, lock_held
 from ..migrations import known
 from . import removal, rights, script, suitable
 from .address import parse
 from .babelfish import is_babelfish, replacing
 from .connection import BEGIN, Connection, Cursor, connect
-from .errors import translate, translated, unreachable
+from .errors import translate, translated
 from .session import SQLServerSession
 
 
