@@ -12,10 +12,10 @@ from ..base import AREA, GRANTS, Cluster, Database, DatabaseError, Session, SqlF
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
-from . import clusters, connecting, options, removing, rights, script
-from .connection import Connection
+from . import address, clusters, removal, rights, script
+from .connection import Connection, connect
 from .errors import NOT_ALLOWED, line, number, translated
-from .removing import existing
+from .removal import existing
 from .session import MySQLSession
 
 _PACKET_HEAD = 1024  # bytes of max_allowed_packet that are reserved for everything but the text of a call
@@ -36,11 +36,11 @@ class MySQL(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._named = options.parse(url)
+        self._named = address.parse(url)
 
     def open(self, application_name: str) -> Connection:
         """A driver connection in autocommit mode. Raises as `connect` does."""
-        return connecting.connect(self._named, application_name)
+        return connect(self._named, application_name)
 
     def open_own(self, application_name: str) -> Connection:
         """A connection for our own statements, with the settings that they need."""
@@ -146,9 +146,9 @@ class MySQL(Database):
     def uninstall(self) -> None:
         with self.installing(), self._reading("rowqueue uninstall") as cursor:
             recorded = self.installed()
-            removing.drop_objects(cursor, recorded or ())
-            removing.forget_migrations(cursor, known(self.name, recorded))
-            removing.drop_accounts(cursor)
+            removal.drop_objects(cursor, recorded or ())
+            removal.forget_migrations(cursor, known(self.name, recorded))
+            removal.drop_accounts(cursor)
 
 
 def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:

@@ -1,17 +1,10 @@
-"""The messages that a consumer handles now, as the text that report_consumer takes and list_consumers returns."""
+"""The messages that a consumer handles now, read from the text that it reports; see rowqueue.consume.reports."""
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-MOST = 50  # messages in a report: those that have run longest; report_consumer takes 4,000 characters
-
-
-def text_of(handling: Iterable[tuple[int, datetime]]) -> str | None:
-    """One JSON object per line for each message and the time since when it is handled; None for no message."""
-    longest = sorted(handling, key=lambda one: one[1])[:MOST]
-    return "\n".join(f'{{"id": {id}, "since": "{_stamp(since)}"}}' for id, since in longest) or None
+from ..consume.reports import stamp
 
 
 def read(text: str | None) -> list[tuple[int, datetime]]:
@@ -29,9 +22,5 @@ def read(text: str | None) -> list[tuple[int, datetime]]:
 def summary(text: str | None, most: int = 3) -> str:
     """The first few messages for a table, such as `17 since 2026-11-27T08:30:00Z, 18 since … and 4 more`."""
     found = read(text)
-    shown = ", ".join(f"{id} since {_stamp(since)}" for id, since in found[:most])
+    shown = ", ".join(f"{id} since {stamp(since)}" for id, since in found[:most])
     return shown + (f" and {len(found) - most} more" if len(found) > most else "")
-
-
-def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

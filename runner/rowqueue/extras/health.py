@@ -1,24 +1,33 @@
 """The HTTP server of --health-port and `runner exporter`: /live, /ready and /metrics for Prometheus."""
 
+import logging
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
+from ..consume.reports import Metrics as NoMetrics
+
+log = logging.getLogger("rowqueue")
+
 MOST_WAITING = 100  # connections that have sent no complete request; a further one closes the oldest
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 1_800)
 
 
-class Metrics:
-    """The consumer's metrics, counted once per batch. Their own registry keeps a handler's metrics apart."""
+class Metrics(NoMetrics):
+    """The consumer's metrics, counted once per batch. Their own registry keeps a handler's metrics apart.
 
-    def __init__(self) -> None:
+    `port`: of 127.0.0.1, where they are served.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._port = port
         self.registry = CollectorRegistry()
         self.messages = Counter(
             "rowqueue_messages",
@@ -41,7 +50,30 @@ class Metrics:
             "rowqueue_consumer_active_messages", "Messages claimed and not finished.", registry=self.registry
         )
         self.reconnects = Counter("rowqueue_reconnects", "Lost connections opened again.", registry=self.registry)
-        self.lost = Counter("rowqueue_lost_leases", "Batches whose lease was lost.", registry=self.registry)
+        self.lost_leases = Counter("rowqueue_lost_leases", "Batches whose lease was lost.", registry=self.registry)
+
+    def count(self, type: str, outcome: str, count: int) -> None:
+        self.messages.labels(type, outcome).inc(count)
+
+    def ran(self, type: str, size: int, seconds: float) -> None:
+        self.seconds.labels(type).observe(seconds)
+        self.sizes.labels(type).observe(size)
+
+    def lost(self) -> None:
+        self.lost_leases.inc()
+
+    def reconnected(self) -> None:
+        self.reconnects.inc()
+
+    @contextmanager
+    def served(self, active: Callable[[], int], is_ready: Callable[[], bool]) -> Iterator[None]:
+        self.active.set_function(active)
+        server = Server(self._port, self.registry, is_ready)
+        log.info("health: http://127.0.0.1:%d", server.port)
+        try:
+            yield
+        finally:
+            server.close()
 
 
 class Server:

@@ -1,13 +1,15 @@
 """Connections that are opened again when lost: one session per thread, and one log line for all of them."""
 
 import logging
+import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar
 
-from ..databases import (
+from ..escaping import escape_record
+from .base import (
     Conflict,
     Database,
     DatabaseError,
@@ -20,10 +22,6 @@ from ..databases import (
     Session,
     TimedOut,
 )
-from ..escaping import escape_record
-
-if TYPE_CHECKING:  # it imports asyncio and is needed only after a failed call
-    from tenacity import RetryCallState, Retrying
 
 log = logging.getLogger("rowqueue")
 log.addFilter(escape_record)  # for all modules that log here: texts of handlers and senders stay on one line
@@ -31,10 +29,11 @@ T = TypeVar("T")
 
 UPGRADE_SECONDS = 60.0  # how long a procedure may be missing while an upgrade replaces it
 # The longest pause between two attempts to connect: all consumers are back this soon after the server is.
-LONGEST_PAUSE = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 # A conflict that comes this often without a success between is logged, and again after this many seconds.
 MANY_CONFLICTS = 10
 SAY_AGAIN = 10.0
+NEVER = threading.Event()  # is never set: for calls that must be made, even after a stop
 
 
 class GaveUp(DatabaseError):
@@ -133,24 +132,16 @@ class Link:
 
         Raises GaveUp when the outage lasts too long.
         """
-        try:
-            return self.once(work)
-        except (Disconnected, Conflict) as error:
-            if self._gives_up(error):
-                _give_up(error)
-            retrying = _retrying(
-                lambda state: give_up.is_set() or self._gives_up(_error(state)), lambda pause: _sleep(give_up, pause)
-            )
+        pausing = pauses()
+        while True:
             try:
-                result: T = retrying(self.once, work)
-                return result
-            except (Disconnected, Conflict) as last:
+                return self.once(work)
+            except (Disconnected, Conflict) as error:
                 if give_up.is_set():
                     raise
-                _give_up(last)
-
-    def _gives_up(self, error: BaseException | None) -> bool:
-        return isinstance(error, Disconnected) and (self._outage.is_hopeless(error) or self._is_over())
+                if isinstance(error, Disconnected) and (self._outage.is_hopeless(error) or self._is_over()):
+                    raise GaveUp(f"gave up: {error}") from error
+            give_up.wait(next(pausing))
 
     def call(self, give_up: threading.Event, procedure: str, *arguments: Any) -> list[Row]:
         """Call one procedure, as `run` does."""
@@ -226,29 +217,13 @@ class Link:
             self._session, self._heard = None, ()
 
 
-def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None]) -> "Retrying":
-    """Repeats work after a lost connection or a conflict, with growing random pauses, until `stop` returns true."""
-    from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
-
-    return Retrying(
-        retry=retry_if_exception_type((Disconnected, Conflict)),
-        wait=wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE),
-        sleep=sleep,
-        stop=stop,
-        reraise=True,
-    )
-
-
-def _sleep(until: threading.Event, seconds: float) -> None:
-    until.wait(seconds)
-
-
-def _error(state: "RetryCallState") -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
-
-
-def _give_up(error: Exception) -> NoReturn:
-    raise GaveUp(f"gave up: {error}") from error
+def pauses() -> Iterator[float]:
+    """Seconds to wait before each further attempt: none, then random ones that grow."""
+    yield 0.0
+    longest = FIRST_PAUSE
+    while True:
+        yield random.uniform(0, longest)
+        longest = min(longest * 2, LONGEST_PAUSE)
 
 
 def when_there(check: Callable[[], T], longest: float | None) -> T:
@@ -256,7 +231,7 @@ def when_there(check: Callable[[], T], longest: float | None) -> T:
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, _leave) for number in numbers}
     try:
-        return once_there(check, longest, threading.Event())
+        return once_there(check, longest, NEVER)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -269,30 +244,20 @@ def once_there(check: Callable[[], T], longest: float | None, stop: threading.Ev
     """
     outage = Outage(longest)
     began = time.monotonic()
-
-    def attempt() -> T:
+    pausing = pauses()
+    while True:
         try:
-            return check()
-        except Disconnected as error:
-            if longest != 0:
+            result = check()
+            outage.end(check)
+            return result
+        except (Disconnected, Conflict) as error:
+            if isinstance(error, TimedOut):
+                log.warning("the queue cannot be checked: %s", error)
+            if stop.is_set() or (longest is not None and time.monotonic() - began >= longest):
+                raise
+            if isinstance(error, Disconnected):
                 outage.begin(check, error)
-            raise
-        except TimedOut as error:
-            log.warning("the queue cannot be checked: %s", error)
-            raise
-
-    def is_over() -> bool:
-        return stop.is_set() or (longest is not None and time.monotonic() - began >= longest)
-
-    try:
-        result = attempt()
-    except (Disconnected, Conflict):
-        if is_over():
-            raise
-        again = _retrying(lambda _: is_over(), lambda pause: _sleep(stop, pause))
-        result = again(attempt)
-    outage.end(check)
-    return result
+        stop.wait(next(pausing))
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
