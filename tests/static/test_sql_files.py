@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rowqueue.install import contract
 from rules import ROOT, offending
+from rules import code as without_comments
 
 RUNNER = ROOT / "runner" / "rowqueue"
 DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
@@ -22,7 +23,7 @@ def engine(path: Path) -> str:
 
 def code(path: Path) -> str:
     """A file's text without comments."""
-    return re.sub(r"--.*", "", path.read_text("utf-8"))
+    return without_comments(path.read_text("utf-8"))
 
 
 def area(path: Path) -> str:

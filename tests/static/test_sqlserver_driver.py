@@ -153,7 +153,7 @@ def test_each_file_of_the_script_is_one_transaction() -> None:
     parts = "".join(install.script("sqlserver")).split("BEGIN TRANSACTION;\nGO\n")[1:]
     files = install.files("sqlserver")
     indexes = "".join(parts).count(", N'index', ")
-    assert len(parts) == len(files) - len(contract.load().areas) + 1 + indexes  # the grants are one
+    assert len(parts) == len(files) - len(contract.load().grants("sqlserver")) + 1 + indexes  # the grants are one
     for part in parts:
         done, commit, _ = part.partition("COMMIT TRANSACTION;\nGO\n")
         assert commit and "INSERT INTO mq.installed" in done

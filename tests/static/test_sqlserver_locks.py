@@ -8,6 +8,7 @@ from pathlib import Path
 from rowqueue.databases.indexes import indexes as indexes_of
 from rowqueue.install import contract
 from rules import ROOT, offending
+from rules import code as without_comments
 
 MIGRATIONS = sorted((ROOT / "migrations" / "sqlserver").glob("*.sql"))
 PROCEDURES = sorted((ROOT / "procedures" / "sqlserver").rglob("*.sql"))
@@ -17,7 +18,7 @@ KEEP_THE_LEVEL = {"send", "send_batch", "send_message", "publish"}
 
 
 def code(path: Path) -> str:
-    return re.sub(r"(?m)\s*--.*$", "", path.read_text("utf-8"))
+    return without_comments(path.read_text("utf-8"))
 
 
 @dataclass

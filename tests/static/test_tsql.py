@@ -11,6 +11,7 @@ from microsoft_parser import Parser
 from rowqueue.databases.sqlserver import connection, database, removal, rights, script, suitable
 from rowqueue.install import apply as install
 from rowqueue.install import contract
+from rules import code
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
 
@@ -32,11 +33,6 @@ TEXTS = {
 def whole_script() -> str:
     """What `runner sql` prints, without the lines that are for sqlcmd itself."""
     return re.sub(r"(?m)^:.*", "", "".join(install.script("sqlserver")))
-
-
-def code(text: str) -> str:
-    """A text without its comments."""
-    return re.sub(r"(?m)\s*--.*$", "", text)
 
 
 def executed(text: str) -> list[str]:
