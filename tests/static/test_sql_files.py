@@ -159,7 +159,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 # is raised, look for what can go.
 BUDGETS = {
     "postgresql": (9_570, 5_000),
-    "mysql": (11_611, 6_203),
+    "mysql": (11_613, 6_205),
     "sqlserver": (11_377, 6_204),
     "firebird": (11_610, 6_307),
 }
