@@ -13,7 +13,6 @@ from rowqueue.install import apply as install
 from servers import clusters
 from servers.mysql import LocalMySQL
 
-pytestmark = pytest.mark.cluster
 Make = Callable[[list[str]], Crew]
 
 

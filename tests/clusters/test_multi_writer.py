@@ -17,8 +17,6 @@ from rowqueue.databases import Session, open_database
 from servers import clusters
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.cluster
-
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "clusters.md").read_text("utf-8")
 
 

@@ -13,8 +13,6 @@ from rowqueue.databases import Conflict, Disconnected, Row, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
 CRASHES = 3
 SECONDS_BETWEEN = 0.5
 BATCH = 20
@@ -142,9 +140,9 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
     assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
-    "ordered", [pytest.param(0, id="plain", marks=pytest.mark.long), pytest.param(1, id="ordered")]
+    "ordered", [pytest.param(0, id="plain", marks=pytest.mark.level(4)), pytest.param(1, id="ordered")]
 )
 def test_nothing_acknowledged_is_lost_when_the_server_crashes_repeatedly(private_server: Server, ordered: int) -> None:
     url = private_server.create_database()

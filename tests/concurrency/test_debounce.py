@@ -65,8 +65,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
     return done
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
+@pytest.mark.level(3)
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(
     crowd: Crowd, session: Session, queue: str, holds: Look, rest: Look, ordered: int
@@ -100,7 +99,7 @@ def replace(member: Member, type: str) -> set[tuple[int, int]]:
     return said
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
     """No consumer claims: each call waits for another one and then changes the message."""
     session.call("send_message", queue, "first", None, None, None, "key")
@@ -138,7 +137,7 @@ def rescue(member: Member, type: str) -> None:
         member.session.call("rescue_expired", type)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -173,7 +172,7 @@ def rebind(member: Member, pattern: str, type: str) -> None:
         member.session.call("unbind_topic", pattern, type)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_message_is_published_to_the_types_that_are_bound_at_that_moment(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:

@@ -16,8 +16,6 @@ from crowd import Crowd, Member, until
 from outcomes import failure
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 16
 KILLED = 4
 LEASE = 2
@@ -199,7 +197,7 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: S
         pytest.param(SIZES, 1, 0.0, id="one by one"),
         pytest.param(SIZES, 10, 0.0, id="batches"),
         pytest.param(SIZES, 5, 0.05, id="with trouble"),
-        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.heavy),
+        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.level(3)),
     ],
 )
 def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(

@@ -12,8 +12,6 @@ from crowd import Crowd, Member, insert
 from queues import Feed, Queue, call, make_feed, make_watched, read
 from rowqueue.databases import Conflict, Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 WRITERS, PUBLISHERS, CONSUMERS = 3, 2, 2
 TRANSACTIONS = 120
 ROWS = 40  # per writer: so few that most changes hit a row that has been read before
@@ -162,7 +160,7 @@ def come_and_go(member: Member, table: str, type: str) -> int:
     return rounds
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_many_publishers_assign_each_number_once_while_triggers_send_and_subscribers_change(
     database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str, crowd: Crowd
 ) -> None:

@@ -10,8 +10,6 @@ from crowd import Crowd, Ledger, Member, mailbox, numbers
 from outcomes import dead_letter, done, joined, released
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_engine
-
 CLAIMERS = 8
 PRODUCERS = 4
 FINISHERS = 4
@@ -83,7 +81,6 @@ def keep(member: Member, type: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.heavy("firebird")
 def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

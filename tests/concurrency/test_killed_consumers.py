@@ -10,8 +10,6 @@ import pytest
 from crowd import Crowd, Ledger, Member, numbers, until
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 6
 PRODUCERS = 2
 MESSAGES_A_PRODUCER = 5_000
@@ -56,8 +54,7 @@ def produce(member: Member, type: str, first: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_every_message_is_finished_though_consumers_are_killed_while_producers_send(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

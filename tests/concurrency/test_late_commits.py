@@ -10,8 +10,6 @@ import pytest
 from crowd import Crowd, Ledger, Member, until
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 3
 # Long enough for claims to forget about the late ones: they begin where they found something, or a second ago.
 CLAIMED_SINCE = 6_000
@@ -59,14 +57,14 @@ def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
     return bool(sql(f"SELECT count(*) AS n FROM {ledger.name} WHERE id IN ({listed})")[0]["n"] == len(ids))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("late", "others"),
     [
-        pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.long),
-        pytest.param(-5, [0], id="more-urgent", marks=pytest.mark.long),
+        pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.level(4)),
+        pytest.param(-5, [0], id="more-urgent", marks=pytest.mark.level(4)),
         pytest.param(5, [0, 5, 9], id="in-the-middle"),
-        pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.long),
+        pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.level(4)),
     ],
 )
 def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
@@ -91,8 +89,7 @@ def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
     crowd.results()
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
     crowd: Crowd, connect: Callable[..., Session], database: Database, queue: str, ledger: Ledger, sql: Sql
 ) -> None:

@@ -16,8 +16,6 @@ from outcomes import failure
 from rowqueue.databases import QueueError, Row, Session
 from rowqueue.install import contract
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 16
 LEASE = 1
 # How long the rest may take on a busy machine, in seconds.
@@ -131,10 +129,10 @@ def work_off(
     return entries
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("messages", "kills"),
-    [pytest.param(200, 4, id="short"), pytest.param(3_000, 40, id="long", marks=pytest.mark.long)],
+    [pytest.param(200, 4, id="short"), pytest.param(3_000, 40, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_max_active_are_at_work(
     crowd: Crowd,
@@ -192,10 +190,10 @@ def count_claims(member: Member, type: str) -> list[tuple[float, float, int]]:
     return claims
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("rate", "period", "seconds"),
-    [pytest.param(20, 2, 4, id="short"), pytest.param(100, 10, 25, id="long", marks=pytest.mark.long)],
+    [pytest.param(20, 2, 4, id="short"), pytest.param(100, 10, 25, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_rate_are_claimed(
     crowd: Crowd, session: Session, queue: str, sql: Sql, rate: int, period: int, seconds: int
@@ -240,10 +238,10 @@ def test_never_more_than_rate_are_claimed(
             assert count <= rate + (after - start) * rate / period
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("each", "hot", "kills"),
-    [pytest.param(2, 80, 3, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.long)],
+    [pytest.param(2, 80, 3, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_group_max_active_of_a_group_are_at_work(
     crowd: Crowd,
@@ -290,7 +288,7 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
     assert any(body != HOT for body in bodies[:20]), "the hot group has held up all others"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_never_more_than_group_rate_are_claimed_and_all_groups_continue(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, rest: Look
 ) -> None:

@@ -12,8 +12,6 @@ from outcomes import dead_letter, done
 from rowqueue.databases import Conflict, LeaseLost, QueueError, Session
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
 MESSAGES = 60
 SECONDS = 4.0
 CONSUMERS = 6

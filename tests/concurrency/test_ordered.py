@@ -14,8 +14,6 @@ from crowd import Crowd, Member, insert, until
 from outcomes import failure
 from rowqueue.databases import Row, Session
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 8
 SENDERS = 3
 GROUPS = 40
@@ -144,7 +142,7 @@ def kill_some(crowd: Crowd, consumers: list[int], replace: Callable[[], list[int
         consumers += replace()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:
@@ -181,11 +179,11 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("priorities", "trouble"),
     [
-        pytest.param(1, 0.0, id="one-priority-all-succeed", marks=pytest.mark.long),
+        pytest.param(1, 0.0, id="one-priority-all-succeed", marks=pytest.mark.level(4)),
         pytest.param(3, 0.3, id="mixed-priorities-many-fail"),
     ],
 )
@@ -225,7 +223,7 @@ def rush(member: Member, type: str) -> None:
             rows = member.session.call("finish_batch", rows[0]["batch_key"], None, chance.choice([0, BURST_GROUPS]))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -273,7 +271,7 @@ def take(member: Member, type: str, diary: str, size: int, trouble: float) -> No
             time.sleep(0.02)
 
 
-@pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.level(4)), 3])
 def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     crowd: Crowd,
     session: Session,
@@ -301,7 +299,7 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     assert_order(entries)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_back(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:

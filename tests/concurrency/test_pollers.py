@@ -15,8 +15,6 @@ from outcomes import failure
 from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Row, Session
 
-pytestmark = pytest.mark.one_engine
-
 POLLERS = 5
 WRITERS = 2
 ROWS = 40  # of each writer in each table
@@ -100,7 +98,7 @@ def clutch(member: Member, names: Names) -> None:
     time.sleep(PATIENCE)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str
 ) -> None:
@@ -146,7 +144,7 @@ def claim_often(member: Member, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", ["c-never-active", "f"])
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_messages_finished_during_a_claim_are_not_claimed_again(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
 ) -> None:

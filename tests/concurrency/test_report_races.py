@@ -14,7 +14,7 @@ from queues import LONG_AGO, call
 from rowqueue.databases import Conflict, Database, Session
 from servers import Server
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 SECONDS = 5
 OWN, SHARED, KILLS = 8, 4, 6
@@ -82,7 +82,7 @@ def forget(member: Member, queue: str) -> int:
     return count
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_forgetting_old_reports_is_in_nobodys_way(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, database: Database
 ) -> None:

@@ -10,7 +10,7 @@ from crowd import Crowd, Member
 from rowqueue.databases import Conflict, Session
 from servers import Server
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 CONSUMERS = 8
 SCHEDULES = 5

@@ -14,8 +14,6 @@ from crowd import Crowd, Member, until
 from outcomes import dead_letter, failure
 from rowqueue.databases import Conflict, Row, Session
 
-pytestmark = pytest.mark.one_engine
-
 CONSUMERS = 6
 SENDERS = 3
 GROUPS = 6  # of each sender
@@ -155,7 +153,7 @@ def check(handled: list[Any], died: list[Any], gone: list[Any]) -> None:
         assert not beside, f"beside the dead letter {id} of {group}: {beside}"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("toggles", [False, True], ids=["on", "toggled"])
 def test_a_group_stands_while_it_has_a_dead_letter_and_continues_afterwards(
     crowd: Crowd,

@@ -87,7 +87,7 @@ def release(member: Member, type: str) -> int:
     return released
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_message_is_handled_once_with_the_last_body_that_it_was_given(
     crowd: Crowd,

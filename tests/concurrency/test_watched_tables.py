@@ -12,8 +12,6 @@ from crowd import Crowd, Member
 from queues import Queue, call, make_watched
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 WRITERS = 3
 ROWS = 25
 STRANGE = 500

@@ -17,8 +17,6 @@ from polling import SHAPES, Polled, Sql
 from queues import CONTRACT, Feed, Queue, call, refused, watch
 from rowqueue.databases import Database, NotAllowed, QueueError, Row, Session, open_database
 
-pytestmark = pytest.mark.one_version
-
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 LOOT = "hunter2"
 
@@ -209,7 +207,6 @@ def test_claims_of_another_table_are_out_of_reach_of_ones_own(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.heavy("firebird")
 def test_nothing_stays_granted_after_unadopt_table(
     private: Callable[[str], Polled], server: servers.Server, database: Database, shape: str
 ) -> None:
@@ -317,7 +314,6 @@ def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: serve
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy("firebird")
 def test_only_a_user_who_may_create_triggers_on_a_table_can_watch_it(
     private_feed: Feed, stranger: Stranger, server: servers.Server, database: Database
 ) -> None:

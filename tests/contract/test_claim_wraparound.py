@@ -383,7 +383,6 @@ def test_consumers_that_race_round_a_ring_share_its_messages(q: Queue, connect: 
     assert min(turns.values()) >= 2
 
 
-@pytest.mark.one_version
 def test_claim_wraparound_keeps_its_position_after_a_server_restart(private_server: Server) -> None:
     url = private_server.create_database()
     database = open_database(url)

@@ -10,8 +10,6 @@ from queues import LONG_AGO, Queue, call
 from rowqueue.databases import Conflict, QueueError, Row
 from servers import Server
 
-pytestmark = pytest.mark.one_version
-
 TOTALS = ("completed", "failed", "dead", "busy_ms", "waited_ms")
 FIGURES = ("sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
 

@@ -10,8 +10,6 @@ from polling import SHAPES, Polled
 from queues import Queue, ids, make_feed
 from rowqueue.databases import Row, Session
 
-pytestmark = pytest.mark.one_version
-
 SHOWN, CHANGED = 20, 1_000
 
 

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from queues import Queue, in_an_hour
 
-pytestmark = pytest.mark.one_version
-
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "ordered": {"ordered": 1},

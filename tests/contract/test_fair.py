@@ -9,8 +9,6 @@ import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Database, Row, Session
 
-pytestmark = pytest.mark.one_engine
-
 # No token is added while a test runs.
 DAY = 86_400
 # Every way to claim up to `size` messages of a queue; a message that it returns is not claimed again.

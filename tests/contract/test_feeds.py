@@ -13,9 +13,6 @@ from queues import CONTRACT, Feed, Queue, call, make_feed, make_table, read, ref
 from rowqueue.databases import Session
 from test_hostile_input import TEXTS, skip_blank_endings
 
-pytestmark = pytest.mark.one_version
-
-
 def run(connection: Any, text: str) -> None:
     """A statement of the caller's own in the caller's transaction."""
     connection.cursor().execute(text)
@@ -148,7 +145,6 @@ def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
         feed.call("rewind_feed", "nobody", 1)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> None:
     skip_blank_endings(feed.q, text)
@@ -196,7 +192,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("names", HOSTILE.values(), ids=HOSTILE)
 def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, str, str]) -> None:
     suffix = uuid.uuid4().hex[:8]
@@ -223,7 +218,6 @@ def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, st
 MALFORMED = ["", " ", '"', '""', "a.b.c.d", ".a", "a.", "a b", "a;b", 'a"b"', '"a"b', "'a'", "a--", "x" * 201, None]
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("argument", ["table", "key_columns", "sync_column"])
 def test_create_feed_refuses_a_malformed_name(q: Queue, argument: str) -> None:
     table = make_table(q)

@@ -5,9 +5,6 @@ from typing import Any
 import pytest
 from queues import Queue, ids, in_an_hour
 
-pytestmark = pytest.mark.one_version
-
-
 def find(q: Queue, **by: Any) -> list[int]:
     return ids(q.call("find_messages", **by))
 

@@ -11,8 +11,6 @@ from outcomes import dead_letter, released
 from queues import CONTRACT, NO_KEY, Queue, call, refused, required
 from rowqueue.databases import Database, NotAllowed, QueueError, Session, open_database
 
-pytestmark = pytest.mark.one_version
-
 ROLES = ["mq_producer", "mq_consumer", "mq_operator", "mq_viewer"]
 PAIRS = [(role, name) for role in [*ROLES, None] for name in sorted(CONTRACT.procedures)]
 GIVEN, DENIED = (

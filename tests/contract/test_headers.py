@@ -5,8 +5,6 @@ import json
 import pytest
 from queues import Queue
 
-pytestmark = pytest.mark.one_version
-
 GOOD = [
     "{}",
     "{ \t\r\n}",

@@ -9,9 +9,6 @@ from polling import SHAPES, Polled, Shape, Sql
 from queues import call
 from rowqueue.databases import Session
 
-pytestmark = pytest.mark.one_engine
-
-
 @pytest.fixture
 def make(queue: str, session: Session, sql: Sql, can: Capabilities) -> Callable[[Shape], Polled]:
     """A table of a shape that no other test uses, not yet created."""

@@ -3,9 +3,6 @@
 import pytest
 from queues import CONTRACT, Queue
 
-pytestmark = pytest.mark.one_version
-
-
 def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> None:
     [row] = q.call("list_queues")
     assert row == {"type": q.name} | {

@@ -7,8 +7,6 @@ import pytest
 from queues import LONG_AGO, Queue
 from rowqueue.databases import Row
 
-pytestmark = pytest.mark.one_version
-
 CLAIMS = ["claim_batch", "claim_wraparound", "finish_batch", "get_message", "take_batch"]
 
 

@@ -842,7 +842,6 @@ class LimitedQueue(PlainQueue):
         assert all(count <= 2 for group, count in groups.items() if group is None)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize(
     ("machine", "examples"), [(PlainQueue, 20), (OrderedQueue, 10), (StoppingQueue, 10), (LimitedQueue, 10)]
 )

@@ -7,8 +7,6 @@ import pytest
 from outcomes import failure
 from queues import LONG_AGO, Queue, in_time
 
-pytestmark = pytest.mark.one_engine
-
 STEPS = ("take", "claim", "roll back", "expire", "fail", "cancel")
 SENT = list(product([0, -1, 1], ["now", "past", "late"]))
 
@@ -63,7 +61,7 @@ class Groups:
         return sum(map(len, self.sent.values())) - sum(map(len, self.done.values()))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("steps", list(product(STEPS, repeat=2)), ids=", ".join)
 @pytest.mark.parametrize("last", ["take", "claim"])
 def test_every_message_of_every_group_is_handled_in_order(q: Queue, steps: tuple[str, str], last: str) -> None:

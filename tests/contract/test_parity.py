@@ -25,8 +25,6 @@ from queues import (
 from rowqueue.databases import Session
 from rowqueue.install.contract import Argument, Column
 
-pytestmark = pytest.mark.one_engine
-
 PROCEDURES = sorted(CONTRACT.procedures)
 LIMITED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")

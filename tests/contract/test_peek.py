@@ -6,9 +6,6 @@ import pytest
 from outcomes import dead_letter
 from queues import LONG_AGO, Queue, ids, in_an_hour
 
-pytestmark = pytest.mark.one_version
-
-
 def test_peek_shows_new_messages_in_claim_order_the_delayed_ones_last(q: Queue) -> None:
     later = in_an_hour()
     delayed = q.send(run_at=later)

@@ -8,9 +8,6 @@ import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Database, open_database
 
-pytestmark = pytest.mark.one_version
-
-
 def one_in_each_state(q: Queue) -> dict[str, int]:
     """Ids of a ready, a delayed, an active, a dead and an archived message."""
     q.archived()

@@ -10,8 +10,6 @@ import servers
 from queues import Queue, call
 from rowqueue.databases import Database, Row, Session, open_database
 
-pytestmark = pytest.mark.one_version
-
 # On every database; a database adds checks of its own.
 COMMON = {"oldest_transaction", "expired_leases", "dead_dedup_keys", "changed_objects", "missing_indexes"}
 

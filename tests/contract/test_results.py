@@ -8,8 +8,6 @@ from outcomes import dead_letter
 from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row
 
-pytestmark = pytest.mark.one_engine
-
 LOST = "batch_key: does not hold message {}"
 
 

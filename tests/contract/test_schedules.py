@@ -13,8 +13,6 @@ from cronsim import CronSim, CronSimError
 from queues import CONTRACT, Queue, call, refused
 from rowqueue.databases import QueueError, Session
 
-pytestmark = pytest.mark.one_engine
-
 # The same zone under the names that databases know.
 ZONES = {
     "Europe/Paris": "Romance Standard Time",
@@ -260,7 +258,7 @@ def by_cronsim(cron: str, after: datetime, zone: ZoneInfo) -> datetime | None:
     return None
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.level(4))])
 def test_random_expressions_mean_what_another_implementation_takes_them_for(
     session: Session, named: Callable[[str], str], count: int
 ) -> None:

@@ -8,8 +8,6 @@ import pytest
 from queues import Queue, in_an_hour
 from rowqueue.databases import Row
 
-pytestmark = pytest.mark.one_engine
-
 # No token is added while a test runs.
 DAY = 86_400
 SETTINGS = {"weight": 3, "max_active": 2, "rate": 4, "rate_seconds": 5}

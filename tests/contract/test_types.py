@@ -10,9 +10,6 @@ from rowqueue.databases import Database, Session
 from rowqueue.install.contract import CORE
 from test_parity import rows_of
 
-pytestmark = pytest.mark.one_version
-
-
 def differences(found: list[Listed], contracts: list[Listed]) -> list[tuple[Listed | None, Listed | None]]:
     """Where a list of the catalog is not that of the contract: a default counts where the catalog knows it."""
     longest = max(len(found), len(contracts))

@@ -7,15 +7,11 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 
-pytestmark = pytest.mark.one_version
-
-
 def test_version_returns_the_release_and_its_areas(q: Queue) -> None:
     areas = ",".join(sorted(contract.load().areas))
     assert call(q.session, "version") == [{"version": contract.release(), "areas": areas}]
 
 
-@pytest.mark.one_engine
 def test_version_returns_the_last_release_and_only_areas_that_are_installed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,6 @@ from capabilities import Capabilities
 from queues import Queue, in_an_hour, in_time
 from rowqueue.databases import Row
 
-pytestmark = pytest.mark.one_engine
-
-
 @pytest.fixture
 def waits(can: Capabilities) -> None:
     """For tests in which the call waits."""

@@ -14,7 +14,7 @@ from rowqueue.databases import Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
-pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql", "mysql")
 
 ROWS = 20_000
 SIZE = 20

@@ -13,7 +13,7 @@ from pages import chromium
 
 __all__ = ["chromium"]
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.level(3)
 
 DRAWINGS = sorted((Path(__file__).resolve().parents[2] / "docs" / "images").glob("*.svg"))
 # The texts that leave the drawing, by what the browser measures.

@@ -8,9 +8,6 @@ import pytest
 from rowqueue.databases import Database
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
-
 def folded(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Without the case of letters and the blanks of JSON, which a database's catalog and its JSON functions choose."""
     return {

@@ -14,7 +14,7 @@ from servers import Server
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
 
-pytestmark = [pytest.mark.one_version, pytest.mark.product("postgresql")]
+pytestmark = pytest.mark.product("postgresql")
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "languages" / "python.md").read_text("utf-8")
 

@@ -15,9 +15,6 @@ from servers import Server
 from shops import DOCS, POISONED, Shop, blocks, make
 from tabs import for_engine
 
-pytestmark = pytest.mark.one_engine
-
-
 @pytest.fixture
 def shop(database: Database, server: Server, tmp_path: Path) -> Iterator[Shop]:
     """In the hands of an operator, except for what the page leaves to the owner of the tables."""

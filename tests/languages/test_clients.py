@@ -14,9 +14,6 @@ import pytest
 from outcomes import hostile_errors
 from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies, until
 
-pytestmark = pytest.mark.language
-
-
 def test_each_message_is_done_once(client: Client) -> None:
     """200 messages with failures, retries and dead letters; two consumers, and a third that is killed in mid-batch."""
     type = f"test.{uuid.uuid4().hex[:16]}"

@@ -7,8 +7,6 @@ import pytest
 from servers import engine
 from suite import Client, until
 
-pytestmark = pytest.mark.language
-
 # PostgreSQL rolls back the session that detects the deadlock first: the client, after a second.
 PATIENCE = {"postgresql": "SET deadlock_timeout = '1min'", "mysql": "SET innodb_lock_wait_timeout = 60"}
 INSERT = "INSERT INTO orders (body) VALUES (%s)"

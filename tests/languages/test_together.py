@@ -26,10 +26,7 @@ LEASE_SECONDS = 6
 ATTEMPTS = {FAIL: 3, "dead": 1, "retry": 2}
 ERRORS = {FAIL: FAILURE, "dead": "no such address"}
 
-pytestmark = [
-    pytest.mark.language,
-    pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers}),
-]
+pytestmark = pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers})
 
 
 @pytest.fixture

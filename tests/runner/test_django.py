@@ -19,7 +19,7 @@ from rowqueue.databases.url import join
 from servers import Server
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "django"
-pytestmark = [pytest.mark.one_engine, pytest.mark.product("postgresql", "mysql")]
+pytestmark = pytest.mark.product("postgresql", "mysql")
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -23,8 +23,6 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., Session]
 
@@ -133,7 +131,6 @@ def test_a_transaction_rolls_back_with_its_block(session: Session, queue: str, s
 
 
 @pytest.mark.parametrize("mode", ["fast", "kill"])
-@pytest.mark.heavy("firebird")
 def test_a_restarted_server_is_disconnected_first_and_then_has_everything(private_server: Server, mode: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)
@@ -165,8 +162,7 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:
     """Roles and accounts belong to all of them."""
     databases = [open_database(private_server.create_database()) for _ in range(4)]

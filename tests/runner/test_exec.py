@@ -13,7 +13,7 @@ from processes import Running, is_alive, until
 from rowqueue.databases import Session
 from servers import Server
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]

@@ -14,7 +14,7 @@ from processes import Log, Running, until
 from queues import Feed, Queue, make_feed, make_table
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 

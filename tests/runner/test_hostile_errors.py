@@ -12,8 +12,6 @@ from processes import FOLDER
 from rowqueue.databases import Session
 from servers import Server
 
-pytestmark = pytest.mark.one_version
-
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]
 

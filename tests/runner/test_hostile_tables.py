@@ -22,8 +22,6 @@ from servers import Server
 
 __all__ = ["serve"]
 
-pytestmark = pytest.mark.one_version
-
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 NAMES = ("ev", "job")  # Mallory's table with a feed, and its polling table
 

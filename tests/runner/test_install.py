@@ -89,7 +89,7 @@ def test_before_apply_every_file_is_missing(empty_database: Database) -> None:
     assert len(states(empty_database)) == len(install.files(empty_database.name))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
@@ -102,7 +102,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     assert catalog() == before
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_creates_it_again(
     installed_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -113,7 +113,7 @@ def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_creates_it_agai
     assert catalog() == before
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_an_edited_migration_is_refused_and_nothing_is_changed(
     installed_database: Database, migrations: Path, procedures: Path, catalog: Catalog, server: Server
 ) -> None:
@@ -127,7 +127,7 @@ def test_an_edited_migration_is_refused_and_nothing_is_changed(
     assert states(installed_database) == {first.stem: "edited", "cancel": "pending"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     installed_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -142,7 +142,7 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_database_newer_than_the_release_is_refused(
     installed_database: Database, migrations: Path, server: Server
 ) -> None:
@@ -155,7 +155,7 @@ def test_a_database_newer_than_the_release_is_refused(
         install.apply(installed_database)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_runner_works_with_a_later_release_of_its_major_version_and_apply_changes_nothing(
     installed_database: Database,
     migrations: Path,
@@ -186,7 +186,7 @@ def test_a_runner_works_with_a_later_release_of_its_major_version_and_apply_chan
         check_installed(installed_database)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_runner_refuses_a_database_of_another_major_version_or_an_earlier_release(
     installed_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +219,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     assert install.apply(installed_database).migrations == ["rowqueue_9999_broken"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     installed_database: Database, procedures: Path, catalog: Catalog
 ) -> None:
@@ -242,8 +242,6 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     assert states(installed_database) == {"cancel": "pending", "peek": "pending"}
 
 
-@pytest.mark.one_engine
-@pytest.mark.heavy("firebird")
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
         "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database; "
@@ -258,7 +256,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     assert states(empty_database) == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -276,7 +274,7 @@ def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
         server.drop_database(other)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_plain_yoyo_apply_after_apply_has_nothing_to_do(installed_database: Database, catalog: Catalog) -> None:
     before = catalog()
     done = yoyo(installed_database, "apply")
@@ -284,7 +282,7 @@ def test_plain_yoyo_apply_after_apply_has_nothing_to_do(installed_database: Data
     assert catalog() == before
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +297,7 @@ def test_the_lock_of_a_crashed_yoyo_is_explained_and_can_be_broken(
     assert states(empty_database) == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_uninstall_removes_everything_and_apply_works_again(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:
@@ -313,7 +311,6 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
-@pytest.mark.heavy("firebird")
 def test_another_projects_migrations_may_have_the_names_of_ours_without_the_prefix(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:
@@ -354,7 +351,7 @@ def recorded(database: Database, server: Server) -> tuple[list[dict[str, str]], 
     return theirs, server.query(database.url, ours)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_uninstall_leaves_the_log_of_a_project_that_has_rolled_all_of_its_migrations_back(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:

@@ -234,7 +234,6 @@ def fill(url: str, database: Database, server: Server) -> None:
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_engine
 def test_prometheus_reads_the_exporter_shows_the_dashboard_and_fires_alerts(
     start: Start,
     prometheus: Callable[[int], Prometheus],

@@ -16,8 +16,6 @@ from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
@@ -80,7 +78,7 @@ def test_results_need_a_queue_that_archives(runner: Runner, session: Session, qu
     assert session.call("queue_stats", queue)[0]["ready"] == 1
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_queue_that_no_longer_archives_loses_results_and_no_message(
     start: Start, session: Session, queue: str, states: States, joblog: Log
 ) -> None:
@@ -221,7 +219,7 @@ def test_a_max_statement_time_of_a_claim_is_logged_and_the_consumer_continues(
 # ---- signals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_sigterm_while_the_consumer_is_stopped_ends_it(start: Start, queue: str) -> None:
     started = [start("consume", "--type", queue, "--handler", "jobs:record_async") for _ in range(3)]
     until(lambda: all("consuming" in running.stderr for running in started))
@@ -232,7 +230,7 @@ def test_a_sigterm_while_the_consumer_is_stopped_ends_it(start: Start, queue: st
     assert [running.wait(30) for running in started] == [0, 0, 0]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_two_signals_at_once_are_one(start: Start, session: Session, queue: str, joblog: Log, states: States) -> None:
     """As timeout(1) sends them."""
     session.call("send", queue, "1")
@@ -246,7 +244,7 @@ def test_two_signals_at_once_are_one(start: Start, session: Session, queue: str,
 # ---- counts ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_load_counts_handlers_that_are_still_running(start: Start, session: Session, queue: str, joblog: Log) -> None:
     send(session, queue, "4", "4.0")
     consumer = f"consumer of {queue}"
@@ -264,7 +262,7 @@ def test_load_counts_handlers_that_are_still_running(start: Start, session: Sess
     assert 7_900 < busy() < 12_000
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_messages_of_a_lost_batch_are_not_counted_as_completed(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -322,7 +320,7 @@ def test_a_connection_of_django_that_is_lost_is_opened_again(
 # ---- children --------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("option", ["--exec", "--worker"])
 def test_processes_of_a_handler_do_not_get_the_url_of_the_database(
     runner: Runner, session: Session, queue: str, states: States, tmp_path: Path, option: str
@@ -337,7 +335,7 @@ def test_processes_of_a_handler_do_not_get_the_url_of_the_database(
     assert "PATH=" in out.read_text() and "RUNNER_DATABASE" not in out.read_text()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -350,7 +348,7 @@ def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     assert states()["a"]["state"] == "E"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("on_complete", ["delete", "archive"])
 def test_a_message_that_its_handler_completes_itself_is_completed_and_not_lost(
     database: Database, session: Session, queue: str, caplog: pytest.LogCaptureFixture, on_complete: str

@@ -12,7 +12,6 @@ from rowqueue.consume import BadOption, Options
 from rowqueue.consume.queues import LONGEST, MOST, Queues
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
 Start = Callable[..., Running]
 
 

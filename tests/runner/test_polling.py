@@ -15,7 +15,7 @@ from polling import SHAPES, Polled
 from processes import Log, Running, until
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]
@@ -123,7 +123,7 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
+@pytest.mark.level(2)
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_a_database_of_another_default_isolation_level_is_no_hindrance(
     runner: Runner, table: Polled, database: Database, sql: Sql, session: Session, queue: str, joblog: Log, level: str

@@ -13,8 +13,6 @@ import rowqueue
 from applications import Application
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 NASTY = "tab\tline\nquote\"' back\\slash\\\n% %s {} é😀 \u2028 \x01 \r"
 
 

@@ -11,8 +11,6 @@ import pytest
 import rowqueue
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
-
 MYSQL = ("mysql", "mariadb")
 Opened = AsyncIterator[Any]
 

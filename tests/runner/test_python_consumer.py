@@ -12,7 +12,7 @@ import rowqueue
 from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 
 def started(consumer: Consumer) -> threading.Thread:

@@ -21,8 +21,6 @@ from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
 from tabs import for_engine
 
-pytestmark = pytest.mark.one_version
-
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 CONSUMER = (DOCS / "start" / "first-consumer.md").read_text("utf-8")
@@ -47,7 +45,7 @@ def bundle(engine: str) -> str:
     return f"mkdir -p dist && runner sql --database {engine} > dist/rowqueue-{engine}.sql\n"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_quick_start_delivers_retries_discards_and_redrives(empty_database: Database, tmp_path: Path) -> None:
     (tmp_path / "mail.py").write_text(block("python", "# mail.py"))
     environment = os.environ | {
@@ -92,7 +90,7 @@ HANDLERS = {
 }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     "task",
     ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables", "search-index"],

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from processes import Log, Running, until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -13,7 +13,7 @@ from capabilities import BY_DATABASE
 from processes import COMMAND, environment
 from rowqueue.databases import Database
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "search_index"
 

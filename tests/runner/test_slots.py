@@ -13,7 +13,6 @@ from rowqueue import Consumer, Message
 from rowqueue.consume.claims import Pace
 from rowqueue.databases import Database, Session
 
-pytestmark = pytest.mark.one_engine
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -26,7 +26,7 @@ from rowqueue.install import apply as install
 from servers import Server
 from textual.pilot import Pilot
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Steps = Callable[["Driver"], Awaitable[None]]
 Run = Callable[..., None]
@@ -113,7 +113,7 @@ def test_output_while_the_program_ends_is_dropped(database: Database) -> None:
     watched.close()
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 @pytest.mark.parametrize("is_wide", [False, True])
 def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str, is_wide: bool) -> None:
     dead(session, name, "broken")
@@ -166,7 +166,7 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
     drive(steps)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     drive: Run, session: Session, name: str
 ) -> None:
@@ -194,7 +194,7 @@ def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     assert states(session, name) == before
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_keys_change_what_they_say_once_the_answer_is_yes(drive: Run, session: Session, name: str) -> None:
     for number in range(3):
         dead(session, name, f"timeout after {number} s")
@@ -267,7 +267,7 @@ def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str)
     drive(steps)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (140, 45), (40, 10)])
 def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive: Run, session: Session, name: str, size: tuple[int, int]
@@ -318,7 +318,7 @@ def test_there_is_one_connection(drive: Run, session: Session, name: str, sql: C
     assert len(seen) == 1
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_lost_database_is_shown_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)

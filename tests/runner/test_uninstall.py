@@ -11,8 +11,6 @@ from polling import SHAPES, Polled
 from rowqueue.databases import Database
 from servers import Server
 
-pytestmark = pytest.mark.one_engine
-
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 

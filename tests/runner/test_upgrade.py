@@ -84,7 +84,7 @@ def fresh(server: Server) -> Iterator[Callable[[Database], list[str]]]:
         server.drop_database(url)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("version", [THIS_TREE, *(path.name for path in frozen.released(RELEASES))])
 def test_an_upgrade_loses_nothing_and_has_all_that_a_new_installation_has(
     version: str, empty_database: Database, server: Server, files: Path, fresh: Callable[[Database], list[str]]

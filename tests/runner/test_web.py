@@ -24,7 +24,7 @@ from rowqueue.install import apply as install
 
 __all__ = ["serve"]
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 SECRET = "a secret of this body"
 
@@ -214,7 +214,7 @@ HANDLING = "\n".join(f'{{"id": {7102 + n}, "since": "2026-01-01T08:30:00Z"}}' fo
 # ---- what is shown -------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Session, queue: str) -> None:
     dead_letters(session, queue, "refused by", 3)
     session.call("send_message", queue, "{}", None, None, None, "order-7")
@@ -358,7 +358,7 @@ def test_a_part_that_fails_is_shown_as_failed_and_the_rest_is_shown(
         assert re.search(rf'rowqueue_part_up{{database="[^"]*",part="{part}"}} {is_up}.0', metrics), part
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_an_overview_of_many_queues_is_short_and_finds_each(serve: Serve, installed_database: Database) -> None:
     with closing(installed_database.connect("test")) as session:
         for number in range(330):

@@ -116,8 +116,8 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
 # ---- every page ----------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+@pytest.mark.level(3)
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.level(4))])
 def test_axe_finds_nothing_serious_on_any_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any, scheme: str
 ) -> None:
@@ -158,7 +158,7 @@ def session(session: Session, database: Database) -> Session:
     return session
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_every_link_of_the_pages_leads_to_a_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:
@@ -176,7 +176,7 @@ def test_every_link_of_the_pages_leads_to_a_page(
             assert site.ask(link).status == 200, link
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_narrow_screen_scrolls_tables_and_not_the_page(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:
@@ -189,7 +189,7 @@ def test_a_narrow_screen_scrolls_tables_and_not_the_page(
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_pages_can_be_read_without_javascript(
     serve: Serve, browse: Browse, session: Session, queue: str, sql: Any
 ) -> None:
@@ -285,7 +285,7 @@ def test_a_question_that_is_answered_with_no_changes_nothing(
     assert session.call("queue_stats", queue)[0]["dead"] == 3
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: Session, queue: str, sql: Any) -> None:
     table = f"f_{queue[5:]}"
     sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, sync_sequence bigint)")
@@ -309,7 +309,7 @@ def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: 
 # ---- live ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_page_follows_the_queue_and_keeps_the_focus(
     serve: Serve, browse: Browse, session: Session, queue: str
 ) -> None:
@@ -328,7 +328,7 @@ def test_a_page_follows_the_queue_and_keeps_the_focus(
     assert page.problems == []
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_server_ends_with_pages_open(serve: Serve, browse: Browse) -> None:
     site = serve()
     page = browse()
@@ -350,7 +350,7 @@ _HOSTILE = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session, queue: str) -> None:
     hostile = f"{queue}<b id=owned>"
     for number, body in enumerate(_HOSTILE):
@@ -392,7 +392,7 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
     assert _EVIL in page.locator("pre").all_inner_texts()
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_body_of_16_mib_is_cut_and_can_be_downloaded(
     serve: Serve, browse: Browse, session: Session, queue: str
 ) -> None:
@@ -494,7 +494,7 @@ def test_a_name_that_an_attacker_lets_lead_here_gets_nothing(serve: Serve, brows
     assert page.locator("body").inner_text().strip() == "wrong host"
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_link_with_the_token_works_from_other_pages_too(
     serve: Serve, browse: Browse, attacker: Callable[[str], str]
 ) -> None:

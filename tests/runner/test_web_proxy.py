@@ -61,7 +61,7 @@ def nginx(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[[int
         process.wait(10)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_the_pages_work_behind_a_proxy_under_a_path(
     serve: Serve, nginx: Callable[[int, str], int], chromium: Any, session: Session, queue: str, slash: str

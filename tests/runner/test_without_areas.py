@@ -30,9 +30,6 @@ from test_top import Driver
 
 __all__ = ["serve"]
 
-# MySQL is not heavy: it says of a procedure that does not exist that the user may not call it.
-pytestmark = [pytest.mark.one_engine, pytest.mark.heavy("firebird", "sqlserver")]
-
 ADDED = [name for name in contract.load().areas if name not in contract.CORE]
 CORE_ONLY = "core only"
 # The areas that pages read; all others are of the core.
@@ -70,10 +67,7 @@ class Part:
         return self.database.url
 
 
-ONE = pytest.mark.any_engine  # otherwise it would take minutes
-
-
-@pytest.fixture(scope="module", params=[CORE_ONLY, *(pytest.param(name, marks=ONE) for name in ADDED)])
+@pytest.fixture(scope="module", params=[CORE_ONLY, *(pytest.param(name, marks=pytest.mark.level(3)) for name in ADDED)])
 def part(request: pytest.FixtureRequest, server: Server) -> Iterator[Part]:
     """The core only; or all areas except for one and those that need it."""
     there = [name for name in ADDED if request.param not in (CORE_ONLY, *contract.load().with_needs([name]))]
@@ -241,7 +235,7 @@ def test_an_error_for_a_user_with_a_role_says_what_is_not_installed(server: Serv
         assert session.call("send", "sent", "body")
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_lists_are_empty_for_a_user_with_a_role(server: Server, core: Database, runner: Runner) -> None:
     with server.login(core.url, f"viewer_{server.name[0]}", "mq_viewer") as url:
         for area, lists in LISTS.items():

@@ -17,7 +17,7 @@ from processes import FOLDER, Log, Running, is_alive, until
 from rowqueue.databases import Session
 from servers import Server
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -239,7 +239,7 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
         assert "the worker wrote something after its last answer: {" in done.stderr
 
 
-@pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.long)])
+@pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.level(4))])
 def test_a_worker_that_never_answers_is_killed(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:

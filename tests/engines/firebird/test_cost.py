@@ -19,7 +19,7 @@ from rowqueue.install import apply as install
 from servers import Server
 from servers.firebird_raw import Raw, raw_on
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version, pytest.mark.heavy]
+pytestmark = [pytest.mark.product("firebird"), pytest.mark.level(3)]
 
 BACKLOG = 100_000
 READY_BEHIND_DELAYED = 1_000

@@ -37,7 +37,7 @@ from rowqueue.databases.firebird.statements import statements
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., FirebirdSession]
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("firebird")
 
 
 @pytest.fixture
@@ -383,7 +383,7 @@ def test_a_server_gets_the_text_for_its_version(empty_database: Database, server
     assert ("BASE64_ENCODE(p_bytes); */" in fitted["base64"]) == (empty_database.version < 4)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
     program = (
         "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database;"

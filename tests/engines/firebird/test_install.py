@@ -47,8 +47,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) ->
         yield
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 def test_apply_continues_after_a_kill_after_any_statement(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +71,6 @@ def test_apply_continues_after_a_kill_after_any_statement(
     server.drop_database(fresh)
 
 
-@pytest.mark.one_version
 def test_the_lock_of_a_killed_apply_is_gone_with_it(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,11 +103,10 @@ def catalog_by_script(server: Server) -> list[str]:
     return catalog
 
 
-@pytest.mark.one_version
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
-    "part", [0.1, pytest.param(0.3, marks=pytest.mark.long), pytest.param(0.6, marks=pytest.mark.long), 0.95]
+    "part", [0.1, pytest.param(0.3, marks=pytest.mark.level(4)), pytest.param(0.6, marks=pytest.mark.level(4)), 0.95]
 )
-@pytest.mark.heavy
 def test_an_interrupted_script_continues_when_it_is_run_again(
     server: Server, part: float, catalog_by_script: list[str]
 ) -> None:
@@ -180,7 +177,6 @@ def test_the_database_of_the_servers_users_is_refused(server: Server) -> None:
         install.apply(open_database(url))
 
 
-@pytest.mark.one_version
 def test_a_read_only_database_is_refused_and_what_is_installed_says_so(server: Server) -> None:
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
@@ -231,8 +227,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
     assert empty_database.rights_problems() == []
 
 
-@pytest.mark.one_version
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
     """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
@@ -246,8 +241,7 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
     assert "MQ_CANCEL belongs to" in " ".join(applied.notices)
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 def test_an_owner_who_is_not_an_administrator_can_apply_despite_grants_by_sysdba(server: Server, queue: str) -> None:
     """The owner cannot revoke grants of another user: they are reported, for an administrator."""
     url = server.create_database()
@@ -283,8 +277,7 @@ def gbak(server: LocalFirebird, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.one_version
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_backup_restored_on_a_server_without_its_users_under_another_name_works(
     server: Server, private_server: Server, tmp_path: Path
 ) -> None:
@@ -363,8 +356,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     server.drop_database(url)
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 @pytest.mark.parametrize("by", ["runner", "script"])
 def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, tmp_path: Path) -> None:
     """Some procedures have another text on 5.0."""

@@ -14,7 +14,7 @@ from rowqueue.databases import Conflict, Database, QueueError, Session
 from rowqueue.databases.base import LeaseLost
 from servers import Server
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 CHANGES = (

@@ -44,7 +44,7 @@ Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., MySQLSession]
 
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ def signed(folder: Path, name: str, issuer: tuple[x509.Name, Any] | None) -> tup
     return subject, key
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.product("mysql")  # it uses certificates in its data folder
 def test_a_certificate_is_checked_on_request(private_server: LocalMySQL, tmp_path: Path) -> None:
     """With our own authority: clients do not know the one that a server generates."""
@@ -677,7 +677,7 @@ def test_roles_and_the_owner_stay_while_another_database_needs_them(
         session.close()
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(private_server: Server) -> None:
     url = private_server.create_database()
     accounts = "SELECT user AS name FROM mysql.user WHERE user LIKE 'mq%%'"
@@ -701,7 +701,7 @@ def test_uninstall_leaves_the_users_own_tables(empty_database: Database, server:
     assert [row["name"] for row in server.query(empty_database.url, tables)] == ["mq_of_the_user"]
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("mode", [[], ["--transaction"]])
 def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server, mode: list[str]) -> None:
     """The procedures are dropped and created again one by one, and lose their grants."""
@@ -725,7 +725,7 @@ def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server
     session.close()
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     empty_database: Database, server: Server
 ) -> None:

@@ -12,7 +12,7 @@ from servers import Server
 
 from .test_cost import counters
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 

@@ -14,7 +14,7 @@ from rowqueue.install import apply as install
 from servers import Server
 from servers.clusters import until
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 class Killed(BaseException):
@@ -43,7 +43,7 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
     return done
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_apply_continues_after_a_kill_behind_any_statement(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = open_database(server.create_database())
     count = apply_until(whole, -1, monkeypatch)
@@ -67,7 +67,7 @@ REPEATED = re.compile(
 VARYING = re.compile(r"'[0-9a-f]{8}-[-0-9a-f]+'|'[-\d:. ]+'")  # in yoyo's log: an id and the time
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.product("mysql")
 def test_apply_makes_progress_when_it_is_killed_after_every_statement(
     server: Server, monkeypatch: pytest.MonkeyPatch
@@ -108,7 +108,7 @@ def test_apply_makes_progress_when_it_is_killed_after_every_statement(
         server.drop_database(made.url)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.product("mysql")
 def test_apply_continues_after_an_installation_that_was_killed(
     server: Server,

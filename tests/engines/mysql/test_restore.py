@@ -21,7 +21,7 @@ from servers.mysql import programs
 
 from .test_driver import client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version, pytest.mark.heavy]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.level(3)]
 
 CORE = ("common", "queue", "operations")
 ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")

@@ -11,7 +11,7 @@ from servers import Server
 
 from .test_driver import client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 

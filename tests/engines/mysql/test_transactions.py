@@ -20,7 +20,7 @@ from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Query = Callable[..., list[dict[str, Any]]]
 LEVELS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]

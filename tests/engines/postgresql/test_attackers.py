@@ -15,7 +15,7 @@ import servers
 from outcomes import dead_letter, failure, joined
 from rowqueue.databases import Database
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 STATUS = (

@@ -29,7 +29,7 @@ from rowqueue.install import contract
 from servers import Server
 from servers.postgresql import PgBouncer, programs
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., PostgreSQLSession]

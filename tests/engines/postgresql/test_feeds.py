@@ -12,7 +12,7 @@ from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 

@@ -26,7 +26,7 @@ from rowqueue.databases import (
 from rowqueue.install import apply as install
 from servers.postgresql import programs
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 STATUS = {"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D"}
@@ -125,7 +125,7 @@ def test_a_restored_queue_is_put_right_by_apply(
         session.close()
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("owner", ["same", "other"])
 @pytest.mark.parametrize(("old", "new"), [(15, 15), (18, 18), (15, 18)])
 def test_a_restored_database_has_the_same_objects_and_the_script_can_be_run_again(

@@ -13,7 +13,7 @@ from queues import call, refused
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 

@@ -12,7 +12,7 @@ import pytest
 from rowqueue.databases import Conflict, Database, QueueError, Session
 from servers import Server
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Claimed = list[dict[str, Any]]
 
@@ -218,7 +218,7 @@ TAKES = 80
 TAKE_GROUPS = 250
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_transaction_takes_from_twenty_thousand_groups_during_claims_and_no_group_is_stuck(
     ordered: Session, queue: str, connect: Callable[..., Session], sql: Callable[..., Claimed]
 ) -> None:

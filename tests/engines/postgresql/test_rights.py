@@ -12,7 +12,7 @@ from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 PUBLISHED = set(contract.load().procedures)
 # Two of them are views.
