@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import shutil
-import sys
 import tempfile
 import uuid
 import zlib
@@ -18,13 +17,6 @@ import servers
 from rowqueue.databases import AreaMissing, Database, Session, open_database
 from rowqueue.install import apply as install
 from servers.clock import Clock
-
-# capabilities.py, which every suite uses.
-sys.path.append(str(Path(__file__).parent / "contract"))
-# tabs.py, which reads a page of the documentation for one engine.
-sys.path.append(str(Path(__file__).parents[1] / "tools" / "docs"))
-# release.py, which makes a release, and frozen.py, which holds later versions to it.
-sys.path.append(str(Path(__file__).parents[1] / "releases"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -208,7 +200,7 @@ def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Se
 def _possible(request: pytest.FixtureRequest) -> None:
     """Skip tests that a stand-in for the product cannot run."""
     if "server" in request.fixturenames:
-        from capabilities import lack
+        from support.capabilities import lack
 
         server: servers.Server = request.getfixturevalue("server")
         case = request.node.name.partition("[")[2].removesuffix("]").removeprefix(f"{server.name}-")

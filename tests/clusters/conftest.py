@@ -1,7 +1,6 @@
 """Fixtures for tests on clusters. Each cluster starts once, for the tests of one file."""
 
 import re
-import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ from crew import Crew
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from servers import Server, Unavailable, clusters
-
-sys.path.append(str(Path(__file__).parents[1] / "contract"))
 
 _SIGNAL = re.compile(r"(mysqld|mariadbd) got signal \d+")  # the server's own words
 

@@ -246,12 +246,3 @@ def in_order(bodies: Sequence[str]) -> bool:
             return False
         last[group] = int(number)
     return True
-
-
-def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = PATIENCE) -> Any:
-    """Wait for a condition; fail with `what`."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
-        time.sleep(0.05)
-    return result

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from conftest import prepare, start
-from crew import Crew, call_named, in_order, left, until
+from crew import Crew, call_named, in_order, left
 from rowqueue.databases import Disconnected, ReadOnly, open_database
 from rowqueue.install import apply as install
 from servers import clusters
 from servers.mysql import LocalMySQL
+from support.waiting import until
 
 Make = Callable[[list[str]], Crew]
 

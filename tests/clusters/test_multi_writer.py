@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from conftest import installed, start
-from crew import Crew, Done, call_named, in_order, left, until
+from crew import Crew, Done, call_named, in_order, left
 from rowqueue.cli import app
 from rowqueue.databases import Session, open_database
 from servers import clusters
+from support.waiting import until
 from typer.testing import CliRunner
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "clusters.md").read_text("utf-8")

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from capabilities import BY_DATABASE, Capabilities
-from polling import SHAPES, Polled
 from rowqueue.databases import Row, Session, open_database
 from servers.clock import Clock
+from support.capabilities import BY_DATABASE, Capabilities
+from support.polling import SHAPES, Polled
 from tabs import for_engine
 
 DOCS = Path(__file__).parents[2] / "docs"

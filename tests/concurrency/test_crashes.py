@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from crowd import LEDGER, Ledger, Member, crowd_of, numbers, until
 from rowqueue.databases import Conflict, Disconnected, Row, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.crowd import LEDGER, Ledger, Member, crowd_of, numbers
+from support.waiting import until
 
 CRASHES = 3
 SECONDS_BETWEEN = 0.5
@@ -117,7 +118,7 @@ def work(server: Server, url: str, ledger: Ledger) -> None:
 
     before = done()
     time.sleep(SECONDS_BETWEEN)
-    until(lambda: all(now > then for now, then in zip(done(), before, strict=True)), 60, "messages are handled")
+    until(lambda: all(now > then for now, then in zip(done(), before, strict=True)), "messages are handled", 60)
 
 
 def assert_one_state_each(server: Server, url: str) -> None:

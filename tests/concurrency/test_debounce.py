@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
 from rowqueue.databases import Conflict, QueueError, Row, Session
+from support.crowd import Crowd, Member
+from support.waiting import until
 
 SENDERS = CONSUMERS = 8
 KEYS = 4
@@ -73,7 +74,7 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
     session.call("set_queue", queue, json.dumps({"ordered": ordered}))
     consumers = crowd.start(work_off, queue, count=CONSUMERS)
     sent = crowd.results(crowd.start(debounce, queue, count=SENDERS))
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    until(lambda: holds(queue) == {}, "the end of the queue", DRAIN_SECONDS)
     crowd.stop(consumers)
     done = [pair for each in crowd.results(consumers) for pair in each]
     accepted = [call for calls, _ in sent for call in calls]
@@ -149,7 +150,7 @@ def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     session.call("send_batch", queue, "\n".join(map(str, range(RESULTS))))
     members = crowd.start(leave_results, queue, count=CONSUMERS)
     rescuers = crowd.start(rescue, queue, count=2)
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    until(lambda: holds(queue) == {}, "the end of the queue", DRAIN_SECONDS)
     crowd.stop(members + rescuers)
     crowd.results(rescuers)
     finished: dict[int, str] = {}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member, insert
-from queues import Feed, Queue, call, make_feed, make_watched, read
 from rowqueue.databases import Conflict, Database, Session
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member, insert
+from support.queues import Feed, Queue, call, make_feed, make_watched, read
 
 WRITERS, PUBLISHERS, CONSUMERS = 3, 2, 2
 TRANSACTIONS = 120

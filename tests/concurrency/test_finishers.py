@@ -5,10 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from crowd import Crowd, Ledger, Member, mailbox, numbers
-from outcomes import dead_letter, done, joined, released
 from rowqueue.databases import Session
+from support.crowd import Crowd, Ledger, Member, mailbox, numbers
+from support.outcomes import dead_letter, done, joined, released
 
 CLAIMERS = 8
 PRODUCERS = 4

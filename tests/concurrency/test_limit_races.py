@@ -11,10 +11,11 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
 from rowqueue.databases import QueueError, Row, Session
 from rowqueue.install import contract
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.waiting import until
 
 CONSUMERS = 16
 LEASE = 1
@@ -119,7 +120,7 @@ def work_off(
     crowd: Crowd, consumers: list[int], session: Session, type: str, diary: str, sql: Sql, rest: Look, messages: int
 ) -> list[Row]:
     """Wait for the end of all messages, end the consumers, and return what the diary says, by time."""
-    until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, PATIENCE, f"end of {type}")
+    until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, f"end of {type}", PATIENCE)
     crowd.stop()
     crowd.results(consumers)
     assert session.call("claim_batch", type, 1_000) == []  # drops tickets without a message

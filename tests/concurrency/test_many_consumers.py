@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, Member, numbers
-from outcomes import failure
 from rowqueue.databases import Session
+from support.crowd import Crowd, Ledger, Member, numbers
+from support.outcomes import failure
 
 CONSUMERS = 8
 MESSAGES = 100_000

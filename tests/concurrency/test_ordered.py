@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
 from rowqueue.databases import Row, Session
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.waiting import until
 
 CONSUMERS = 8
 SENDERS = 3
@@ -125,7 +126,7 @@ def finish_off(
     crowd: Crowd, consumers: list[int], holds: Look, type: str, connection: Session, rest: Look
 ) -> dict[str, int]:
     """Wait until nothing is new or active, end the consumers, and return the contents of the tables."""
-    until(lambda: holds(type).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {type}")
+    until(lambda: holds(type).keys() <= {"dead"}, f"the end of {type}", DRAIN_SECONDS)
     crowd.stop()
     crowd.results(consumers)
     assert connection.call("claim_batch", type, 1_000) == []  # drops tickets without a message
@@ -165,7 +166,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     kill_some(crowd, consumers, consume)
     session.call("send_message", queue, f"{HOPELESS}/0/0", None, None, HOPELESS)  # stays until it is cancelled
     sent = sum(crowd.results(senders)) + 1
-    until(lambda: holds(queue).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {queue}")
+    until(lambda: holds(queue).keys() <= {"dead"}, f"the end of {queue}", DRAIN_SECONDS)
     crowd.stop(canceller)
     cancelled = crowd.results(canceller)[0]
     left = finish_off(crowd, consumers, holds, queue, session, rest)
@@ -238,7 +239,7 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
         with session.transaction():
             for n in range(BURST_GROUPS * 3):
                 session.call("send_message", queue, "x", None, None, f"g{n % BURST_GROUPS}")
-        until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of a burst")
+        until(lambda: holds(queue) == {}, "the end of a burst", DRAIN_SECONDS)
     crowd.stop()
     crowd.results()
 

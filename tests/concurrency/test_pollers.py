@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
-from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Row, Session
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
+from support.waiting import until
 
 POLLERS = 5
 WRITERS = 2
@@ -110,7 +111,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     names = {name: table.name for name, table in tables.items()}
     writers = [crowd.start(write, names, number)[0] for number in range(WRITERS)]
     [doomed] = crowd.start(clutch, names)
-    until(lambda: all(table.states() for table in tables.values()), PATIENCE, "one poller holds rows of each table")
+    until(lambda: all(table.states() for table in tables.values()), "one poller holds rows of each table", PATIENCE)
     pollers = crowd.start(poll, names, can.fold("v"), count=POLLERS)
     crowd.kill(doomed)
     written = [v for values in crowd.results(writers) for v in values]
@@ -119,7 +120,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     def idle() -> bool:
         return time.monotonic() > settled and not any(table.states() for table in tables.values())
 
-    until(idle, PATIENCE, "every row is finished")
+    until(idle, "every row is finished", PATIENCE)
     crowd.stop(pollers)
     done = Counter(pair for pairs in crowd.results(pollers) for pair in pairs)
     assert {pair: times for pair, times in done.items() if times > 1} == {}

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member
-from queues import LONG_AGO, call
 from rowqueue.databases import Conflict, Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member
+from support.queues import LONG_AGO, call
 
 pytestmark = pytest.mark.level(1)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE, Capabilities
-from queues import Feed, Queue, make_feed
 from rowqueue.databases import Database, Session
+from support.capabilities import BY_DATABASE, Capabilities
+from support.queues import Feed, Queue, make_feed
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import servers
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Sql
-from queues import CONTRACT, Feed, Queue, call, refused, watch
 from rowqueue.databases import Database, NotAllowed, QueueError, Row, Session, open_database
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Sql
+from support.queues import CONTRACT, Feed, Queue, call, refused, watch
 
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 LOOT = "hunter2"

@@ -1,7 +1,7 @@
 """cancel and cancel_key: delete one message that no consumer holds."""
 
 import pytest
-from queues import Queue, ids, in_an_hour
+from support.queues import Queue, ids, in_an_hour
 
 KINDS = pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair"])
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Session
 from servers import Server
+from support.queues import LONG_AGO, Queue, ids, in_an_hour
 
 
 def test_claim_batch_claims_in_order_of_priority_then_run_at_then_id(q: Queue) -> None:

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from outcomes import failure
-from queues import Queue, call, ids, in_an_hour
 from rowqueue.databases import Row, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.outcomes import failure
+from support.queues import Queue, call, ids, in_an_hour
 
 
 @pytest.fixture

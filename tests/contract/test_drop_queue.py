@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from queues import Queue, in_an_hour
+from support.queues import Queue, in_an_hour
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},

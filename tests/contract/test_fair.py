@@ -6,8 +6,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Database, Row, Session
+from support.queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 # No token is added while a test runs.
 DAY = 86_400

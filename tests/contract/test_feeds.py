@@ -9,9 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from queues import CONTRACT, Feed, Queue, call, make_feed, make_table, read, refused
 from rowqueue.databases import Session
+from support.queues import CONTRACT, Feed, Queue, call, make_feed, make_table, read, refused
 from test_hostile_input import TEXTS, skip_blank_endings
+
 
 def run(connection: Any, text: str) -> None:
     """A statement of the caller's own in the caller's transaction."""

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from queues import Queue, ids, in_an_hour
+from support.queues import Queue, ids, in_an_hour
+
 
 def find(q: Queue, **by: Any) -> list[int]:
     return ids(q.call("find_messages", **by))

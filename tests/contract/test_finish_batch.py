@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from outcomes import dead_letter, done, failure, hostile_errors, joined, released
-from queues import NO_KEY, Queue, ids
+from support.outcomes import dead_letter, done, failure, hostile_errors, joined, released
+from support.queues import NO_KEY, Queue, ids
 
 
 def test_finish_batch_completes_all_when_none_failed(q: Queue) -> None:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from queues import Queue
+from support.queues import Queue
 
 GOOD = [
     "{}",

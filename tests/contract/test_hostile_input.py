@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import Queue, call, ids, refused
 from rowqueue.databases import Session
+from support.outcomes import dead_letter
+from support.queues import Queue, call, ids, refused
 
 BIG = 16_777_216
 # Texts that have a meaning to a database, a driver or a shell; here they must have none.

@@ -7,6 +7,7 @@ from rowqueue.databases import Database, NotAllowed, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
+
 def test_every_released_file_is_recorded_with_its_hash_and_none_as_changed(database: Database) -> None:
     found = database.installed() or {}
     released = {file.name: (file.kind, file.sha256) for file in install.known(database)}

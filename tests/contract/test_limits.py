@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from outcomes import failure
-from queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 from rowqueue.databases import Row
 from servers import Server
+from support.outcomes import failure
+from support.queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 
 LIMITS = ("max_active", "rate", "group_max_active", "group_rate")
 PERIODS = ("rate_seconds", "group_rate_seconds")

@@ -1,8 +1,9 @@
 """list_errors, and redrive_all by its errors: dead letters grouped by error."""
 
 import pytest
-from outcomes import dead_letter
-from queues import Queue
+from support.outcomes import dead_letter
+from support.queues import Queue
+
 
 def die(q: Queue, *errors: str | None, **options: str) -> list[int]:
     """A dead letter for each error, in this order."""

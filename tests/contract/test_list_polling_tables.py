@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Shape, Sql
-from queues import call
 from rowqueue.databases import Session
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Shape, Sql
+from support.queues import call
+
 
 @pytest.fixture
 def make(queue: str, session: Session, sql: Sql, can: Capabilities) -> Callable[[Shape], Polled]:

@@ -4,8 +4,8 @@ from datetime import timedelta
 from itertools import product
 
 import pytest
-from outcomes import failure
-from queues import LONG_AGO, Queue, in_time
+from support.outcomes import failure
+from support.queues import LONG_AGO, Queue, in_time
 
 STEPS = ("take", "claim", "roll back", "expire", "fail", "cancel")
 SENT = list(product([0, -1, 1], ["now", "past", "late"]))

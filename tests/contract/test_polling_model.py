@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Sql
 from rowqueue.databases import LeaseLost, QueueError, Row, Session
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Sql
 
 STEPS = 60
 

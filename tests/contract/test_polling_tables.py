@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, done, failure, hostile_errors, joined, released
-from polling import SHAPES, Polled, Shape, Sql, create_table
-from queues import NO_KEY, call, refused
 from rowqueue.databases import Row, Session
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, done, failure, hostile_errors, joined, released
+from support.polling import SHAPES, Polled, Shape, Sql, create_table
+from support.queues import NO_KEY, call, refused
 
 every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 keyed = pytest.mark.parametrize("shape", [SHAPES[name] for name in ("a", "e")], ids=["a", "e"])

@@ -5,8 +5,9 @@ from contextlib import closing, suppress
 from datetime import datetime
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Database, open_database
+from support.queues import LONG_AGO, Queue, ids, in_an_hour
+
 
 def one_in_each_state(q: Queue) -> dict[str, int]:
     """Ids of a ready, a delayed, an active, a dead and an archived message."""

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from outcomes import failure
-from queues import Queue, call, in_an_hour
+from support.outcomes import failure
+from support.queues import Queue, call, in_an_hour
 
 EMPTY = {
     "ready": 0,

@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import LONG_AGO, Queue, ids
+from support.outcomes import dead_letter
+from support.queues import LONG_AGO, Queue, ids
+
 
 def dead(q: Queue, count: int, **options: Any) -> list[int]:
     """Messages that have died in order of id."""

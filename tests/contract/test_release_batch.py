@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from queues import LONG_AGO, NO_KEY, Queue, ids
+from support.queues import LONG_AGO, NO_KEY, Queue, ids
 
 
 def test_release_batch_makes_the_messages_new_again_without_an_attempt(q: Queue) -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from queues import LONG_AGO, Queue, call, ids
+from support.queues import LONG_AGO, Queue, call, ids
 
 
 def test_rescue_expired_makes_the_messages_of_expired_claims_new_and_counts_the_attempt(q: Queue) -> None:

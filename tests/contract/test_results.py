@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import servers
-from outcomes import dead_letter
-from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row
+from support.outcomes import dead_letter
+from support.queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 
 LOST = "batch_key: does not hold message {}"
 

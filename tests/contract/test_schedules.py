@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 import servers
 from cronsim import CronSim, CronSimError
-from queues import CONTRACT, Queue, call, refused
 from rowqueue.databases import QueueError, Session
+from support.queues import CONTRACT, Queue, call, refused
 
 # The same zone under the names that databases know.
 ZONES = {

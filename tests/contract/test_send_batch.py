@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_time
+from support.queues import LONG_AGO, Queue, ids, in_time
 
 BIG = 16_777_216
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
+from support.queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 # Seconds; long enough to distinguish waiting from not waiting.
 A_MOMENT = 0.3

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import servers
-from capabilities import Capabilities
-from queues import Queue, call, refused, watch
 from rowqueue.databases import Database, Row, Session
+from support.capabilities import Capabilities
+from support.queues import Queue, call, refused, watch
 
 Sql = Callable[..., list[Row]]
 

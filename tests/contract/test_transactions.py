@@ -11,13 +11,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, done, joined, released
-from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue.databases import DatabaseError, Session, open_database
 from rowqueue.install import apply as install
 from rowqueue.install.contract import sql_root
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, done, joined, released
+from support.queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 
 READING = {
     "queue_stats",

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 from catalog import SIGNATURES, Listed, columns_of_a_call, expected, is_type
-from queues import CONTRACT, Queue
 from rowqueue.databases import Database, Session
 from rowqueue.install.contract import CORE
+from support.queues import CONTRACT, Queue
 from test_parity import rows_of
+
 
 def differences(found: list[Listed], contracts: list[Listed]) -> list[tuple[Listed | None, Listed | None]]:
     """Where a list of the catalog is not that of the contract: a default counts where the catalog knows it."""

@@ -1,11 +1,12 @@
 """version: the release and the areas that are installed."""
 
 import pytest
-from queues import Queue, call
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
+from support.queues import Queue, call
+
 
 def test_version_returns_the_release_and_its_areas(q: Queue) -> None:
     areas = ",".join(sorted(contract.load().areas))

@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from capabilities import Capabilities
-from queues import Queue, in_an_hour, in_time
 from rowqueue.databases import Row
+from support.capabilities import Capabilities
+from support.queues import Queue, in_an_hour, in_time
+
 
 @pytest.fixture
 def waits(can: Capabilities) -> None:

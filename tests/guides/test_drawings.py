@@ -1,15 +1,11 @@
 """docs/images/*.svg: a browser draws each of them, whole and from itself alone."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-from pages import chromium
+from support.pages import chromium
 
 __all__ = ["chromium"]
 

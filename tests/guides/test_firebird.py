@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import NotAllowed, open_database
 from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, driver
 from shops import OWNERSHIP, FirebirdShop
+from support.outcomes import dead_letter
 
 pytestmark = pytest.mark.product("firebird")
 

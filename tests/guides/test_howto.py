@@ -9,6 +9,7 @@ from servers import Server
 from shops import DOCS, Shop, blocks, make
 from tabs import for_engine
 
+
 @pytest.fixture
 def shop(installed_database: Database, server: Server, tmp_path: Path) -> Shop:
     return make(server, installed_database.url, tmp_path)

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import outputs
-import pytest
 from rowqueue.databases import Database
 from servers import Server
+
 
 def folded(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Without the case of letters and the blanks of JSON, which a database's catalog and its JSON functions choose."""

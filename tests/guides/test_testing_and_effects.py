@@ -14,8 +14,6 @@ from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
 TESTING = (DOCS / "howto" / "test-a-handler.md").read_text("utf-8")
 EFFECTS = (DOCS / "howto" / "exactly-once.md").read_text("utf-8")
 
@@ -56,7 +54,7 @@ def test_a_queue_of_its_own_shows_the_dead_letter(installed_database: Database, 
 
 @pytest.mark.level(1)
 def test_two_orders_take_two_pieces(installed_database: Database, server: Server, tmp_path: Path) -> None:
-    import applications
+    from support import applications
 
     url = installed_database.url
     for statement in code(EFFECTS, "sql").split(";\n"):

@@ -10,9 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-from outcomes import hostile_errors
-from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies, until
+from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies
+from support.outcomes import hostile_errors
+from support.waiting import until
+
 
 def test_each_message_is_done_once(client: Client) -> None:
     """200 messages with failures, retries and dead letters; two consumers, and a third that is killed in mid-batch."""

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from languages import EXAMPLES, LANGUAGES, Language
 
+
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_examples_have_the_usual_style(language: Language, pytestconfig: pytest.Config) -> None:
     if not shutil.which(language.style.program):

@@ -15,7 +15,8 @@ import pytest
 from conftest import MakeClient
 from languages import LANGUAGES
 from servers import Server, product
-from suite import FAIL, FAILURE, SIZE, Client, bodies, until
+from suite import FAIL, FAILURE, SIZE, Client, bodies
+from support.waiting import until
 
 MESSAGES = 5000
 PRODUCERS = 6  # or one of each language, where there are more

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.databases import Database
 from rowqueue.install import contract
+from support.processes import COMMAND, FOLDER, Log, Running, environment
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import rowqueue
-from queues import call
 from rowqueue.databases import Database, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
-from states import content, fill
+from support.queues import call
+from support.states import content, fill
 from test_upgrade import run_script
 
 CORE = ("common", "queue", "operations")

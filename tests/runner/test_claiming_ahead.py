@@ -9,6 +9,7 @@ import pytest
 from rowqueue import Consumer, Message
 from rowqueue.consume.claims import Claims
 from rowqueue.databases import Database, Session
+from support.waiting import until
 
 BATCH = 10
 
@@ -27,13 +28,6 @@ def send(session: Session, queue: str, count: int) -> list[str]:
 
 def attempts(session: Session, queue: str, state: str) -> list[int]:
     return [row["attempts"] for row in session.call("peek", queue, state, 1000)]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
 
 
 class Halting:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 import typer
-from capabilities import BY_DATABASE
-from outcomes import dead_letter
-from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter
+from support.processes import COMMAND, FOLDER, Log, Running, environment
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.level(1)

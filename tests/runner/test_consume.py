@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -570,7 +571,7 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     private_server.start()
     until(lambda: "the database is reachable again" in running.stderr)
     view = private_server.table("message_state")
-    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, seconds=60)
     assert running.stop() == 0, running.stderr
     assert set(joblog.read()) == set(bodies)
     assert running.stderr.count("the database is unreachable") == running.stderr.count(
@@ -634,9 +635,9 @@ def test_memory_stays_flat_over_a_long_backlog(start: Start, session: Session, q
     for _ in range(4):
         send(session, queue, *["x" * 1_000] * 10_000)
     running = start("consume", "--type", queue, "--handler", "jobs:ignore_batch", "--batch", 100)
-    until(lambda: session.call("queue_stats", queue)[0]["ready"] < 10_000, 120)
+    until(lambda: session.call("queue_stats", queue)[0]["ready"] < 10_000, seconds=120)
     early = megabytes(running)
-    until(lambda: not states(), 120)
+    until(lambda: not states(), seconds=120)
     assert megabytes(running) < min(100, early + 10)
     assert running.stop() == 0
 

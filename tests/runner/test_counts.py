@@ -3,6 +3,7 @@
 import pytest
 from rowqueue.extras.monitor.counts import count, drain_seconds, short_count
 
+
 @pytest.mark.parametrize(
     ("value", "estimated", "long", "short"),
     [

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from email import message_from_string
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from rowqueue.databases import Database, Session
 from rowqueue.extras.demo import DemoError, check
+from support.waiting import until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "outgoing_mail"
 RUNNER = [sys.executable, "-m", "rowqueue.cli"]
@@ -83,13 +83,6 @@ def home() -> Iterator[Path]:
         Path(folder).chmod(0o755)
         yield Path(folder)
         until(lambda: not list(Path(folder).glob("rowqueue/data/postmaster.pid")))
-
-
-def until(condition: Callable[[], Any], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.mark.level(3)

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import environment, until
 from rowqueue.databases import Database, Session
 from servers import base
 from servers.firebird import LocalFirebird, dsn
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
+from support.capabilities import BY_DATABASE
+from support.processes import environment
+from support.waiting import until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAIL = EXAMPLES / "outgoing_mail"
@@ -321,8 +322,8 @@ def test_a_service_gets_no_more_requests_at_a_time_than_it_takes(installed_datab
             session.call("send_batch", "addresses", "\n".join(json.dumps({"address": each}) for each in addresses))
             command = [*runner, *words["consume"]]
             consumers = [subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.DEVNULL) for _ in range(2)]
-            until(lambda: len(Busy.began) == asked, 60)
-            until(lambda: session.call("queue_stats", "addresses")[0]["active"] == 0, 60)
+            until(lambda: len(Busy.began) == asked, seconds=60)
+            until(lambda: session.call("queue_stats", "addresses")[0]["active"] == 0, seconds=60)
             assert session.call("queue_stats", "addresses")[0]["dead"] == 1
             found = session.call("peek", "addresses", "C", 1)
             assert session.call("get_result", found[0]["id"])[0]["result"] == "known"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Running, is_alive, until
 from rowqueue.databases import Session
 from servers import Server
+from support.processes import Running, is_alive
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 
@@ -138,7 +139,7 @@ def test_a_killed_runner_leaves_no_command(
     assert all(map(is_alive, pids(seen)))
     running.process.kill()
     running.wait()
-    until(lambda: not any(map(is_alive, pids(seen))), 10)
+    until(lambda: not any(map(is_alive, pids(seen))), seconds=10)
     assert {state for state, _, _ in told().values()} <= {"A", "N"} and len(told()) == 2
     second = start("consume", "--type", queue, "--exec", "true")
     until(lambda: told() == {})

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import COMMAND, Running, environment, until
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
@@ -31,6 +30,8 @@ from rowqueue.extras.monitor.figures import PARTS
 from rowqueue.install import apply as install
 from servers import Server
 from servers.base import free_port
+from support.processes import COMMAND, Running, environment
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 

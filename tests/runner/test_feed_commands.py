@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import Log, Running, until
-from queues import Feed, Queue, make_feed, make_table
 from rowqueue.databases import Database, Session
+from support.capabilities import BY_DATABASE
+from support.processes import Log, Running
+from support.queues import Feed, Queue, make_feed, make_table
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 

@@ -8,12 +8,12 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import Database, Session
 from rowqueue.extras import monitor as seeing
 from rowqueue.extras.monitor import Incident, Looking, figures, incidents
 from rowqueue.extras.monitor.collector import QueueCollector
 from servers import Server
+from support.outcomes import dead_letter
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Found = dict[tuple[str, str], Incident]

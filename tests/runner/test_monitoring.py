@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from processes import Running, until
 from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
 from rowqueue.consume.health import Metrics
@@ -22,6 +21,8 @@ from rowqueue.extras.monitor.exporter import named
 from rowqueue.extras.monitor.figures import METRICS
 from servers import Server
 from servers.base import free_port
+from support.processes import Running
+from support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "monitoring"

@@ -9,12 +9,12 @@ from typing import Any
 
 import odd
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
-from processes import Log, Running
-from queues import Queue, make_feed
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
+from support.processes import Log, Running
+from support.queues import Queue, make_feed
 
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]

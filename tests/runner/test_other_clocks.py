@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, open_database
 from servers.clock import Clock
+from support.processes import Log, Running
+from support.waiting import until
 
 pytestmark = pytest.mark.level(4)
 

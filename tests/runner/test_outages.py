@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, Disconnected, ReadOnly, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
 Start = Callable[..., Running]
 HANDLER = ("--handler", "jobs:record")

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -256,7 +257,7 @@ def test_load_counts_handlers_that_are_still_running(start: Start, session: Sess
         rows = session.call("throughput", queue)
         return sum(row["busy_ms"] for row in rows)
 
-    until(lambda: busy() > 1_500, 10)
+    until(lambda: busy() > 1_500, seconds=10)
     assert "completed" not in running.stderr
     assert running.stop() == 0
     assert 7_900 < busy() < 12_000
@@ -291,7 +292,7 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
         options = ("--consumer", consumer, "--report", 1, "--lease", 1)
         running = start("consume", "--type", queue, "--handler", "odd:sleep", *options)
         until(joblog.read)
-        until(lambda: states() == {}, 20)
+        until(lambda: states() == {}, seconds=20)
         began = time.monotonic()
         assert running.stop() == 0, running.stderr
         assert time.monotonic() - began < 12

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
-from processes import Log, Running, until
 from rowqueue.databases import Database, Session
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
+from support.processes import Log, Running
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 

@@ -3,7 +3,6 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 from urllib.request import urlopen
 
@@ -11,6 +10,7 @@ import pytest
 import rowqueue
 from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 
@@ -19,13 +19,6 @@ def started(consumer: Consumer) -> threading.Thread:
     thread = threading.Thread(target=consumer.run)
     thread.start()
     return thread
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
 
 
 def test_it_consumes_in_a_thread_until_it_is_stopped(database: Database, session: Session, queue: str) -> None:

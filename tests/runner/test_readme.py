@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pytest
 import servers
-from processes import COMMAND
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, dsn
@@ -19,6 +18,7 @@ from servers.mysql import LocalMySQL
 from servers.postgresql import LocalPostgreSQL, programs
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
+from support.processes import COMMAND
 from tabs import for_engine
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 import release
-from processes import COMMAND
 from rowqueue.databases import Database
 from rowqueue.install import contract
+from support.processes import COMMAND
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 12, 24)

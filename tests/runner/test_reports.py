@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.consume.handling import MOST, read, summary, text_of
 from rowqueue.consume.reports import Figures
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from rowqueue.messages import Message
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from processes import Log, Running, until
+from support.processes import Log, Running
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import COMMAND, environment
 from rowqueue.databases import Database
+from support.capabilities import BY_DATABASE
+from support.processes import COMMAND, environment
 
 pytestmark = pytest.mark.level(1)
 

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.consume.claims import Pace
 from rowqueue.databases import Database, Session
+from support.processes import Log, Running
+from support.waiting import until
 
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]

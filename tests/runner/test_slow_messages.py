@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, DeadLetter, Message
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
@@ -123,7 +124,7 @@ def test_an_outage_while_a_part_is_finished_repeats_nothing(
     private_server.stop("immediate")
     private_server.start()
     view = private_server.table("message_state")
-    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, seconds=60)
     assert running.stop() == 0, running.stderr
     bodies = joblog.read()
     assert (bodies.count("fast"), bodies.count("sleep 4")) == (399, 1)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from processes import COMMAND, FOLDER, environment, until
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.outcomes import dead_letter
+from support.processes import COMMAND, FOLDER, environment
+from support.waiting import until
 from terminal import Terminal
 
 pytestmark = pytest.mark.level(1)

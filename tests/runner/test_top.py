@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import COMMAND, FOLDER, environment
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.databases.url import shown
@@ -24,6 +23,7 @@ from rowqueue.extras.top.frame import Top
 from rowqueue.extras.top.queues import QueuesScreen
 from rowqueue.install import apply as install
 from servers import Server
+from support.processes import COMMAND, FOLDER, environment
 from textual.pilot import Pilot
 
 pytestmark = pytest.mark.level(1)

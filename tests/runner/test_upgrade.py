@@ -18,7 +18,7 @@ from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
 from servers.postgresql import programs
 from servers.shell import Shell
-from states import content, fill, go_on
+from support.states import content, fill, go_on
 
 RELEASES = Path(__file__).resolve().parents[2] / "releases"
 # Also without an earlier release: this tree, and then a migration on top of it.

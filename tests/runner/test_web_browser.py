@@ -8,11 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from pages import Serve, Site, chromium, serve
-from processes import until
 from rowqueue.databases import Database, Session
 from rowqueue.extras.web.pages import PAGES
+from support.outcomes import dead_letter
+from support.pages import Serve, Site, chromium, serve
+from support.waiting import until
 from test_web import dead_letters
 
 __all__ = ["chromium", "serve"]
@@ -321,7 +321,7 @@ def test_a_page_follows_the_queue_and_keeps_the_focus(
     assert "1" in row.locator("td").first.inner_text()
     row.get_by_role("button").focus()
     session.call("send_batch", queue, "\n".join("x" * 41))
-    until(lambda: row.locator("td").first.inner_text() == "42", 15)
+    until(lambda: row.locator("td").first.inner_text() == "42", seconds=15)
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"Pause {queue}"
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "find"

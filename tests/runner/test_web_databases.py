@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import servers
-from pages import Serve, serve
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
+from support.pages import Serve, serve
 
 __all__ = ["serve"]
 

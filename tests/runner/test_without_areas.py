@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import rowqueue
-from pages import Serve, serve
-from processes import Log
 from rowqueue import requests
 from rowqueue.databases import Database, SchemaMissing, how_to_add, open_database
 from rowqueue.databases.url import shown
@@ -26,6 +24,8 @@ from rowqueue.extras.web.pages import LISTINGS
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
+from support.pages import Serve, serve
+from support.processes import Log
 from test_top import Driver
 
 __all__ = ["serve"]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import FOLDER, Log, Running, is_alive, until
 from rowqueue.databases import Session
 from servers import Server
+from support.processes import FOLDER, Log, Running, is_alive
+from support.waiting import until
 
 pytestmark = pytest.mark.level(1)
 
@@ -365,7 +366,7 @@ def test_a_killed_runner_leaves_no_worker_process_and_its_messages_are_retried(
     first.process.kill()
     first.wait()
     (pid,) = starts(joblog)
-    until(lambda: not is_alive(pid), 20)
+    until(lambda: not is_alive(pid), seconds=20)
     assert {state for state, _, _ in told(states).values()} <= {"A", "N"} and len(states()) == 2
     second = start("consume", "--type", queue, "--worker", WORKER)
     until(lambda: states() == {})

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, refused
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.queues import Feed, Queue, make_feed, refused
 
 pytestmark = [pytest.mark.product("firebird")]
 

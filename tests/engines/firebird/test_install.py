@@ -11,13 +11,13 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import pytest
 import servers
 from firebird.driver.core import Cursor
-from queues import call
 from rowqueue.databases import Database, DatabaseError, migrations, open_database
 from rowqueue.databases.firebird import yoyo
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.firebird import PASSWORD, USER, LocalFirebird, driver, dsn
+from support.queues import call
 
 pytestmark = pytest.mark.product("firebird")
 

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, failure
-from polling import SHAPES, Polled, Shape, Sql, create_table
-from queues import call, refused
 from rowqueue.databases import Database, LeaseLost, NotAllowed, Session, open_database
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import NO_WAIT, Raw, codes
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, failure
+from support.polling import SHAPES, Polled, Shape, Sql, create_table
+from support.queues import call, refused
 
 pytestmark = pytest.mark.product("firebird")
 

@@ -11,15 +11,15 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import failure
-from polling import SHAPES, Polled
-from queues import NO_KEY
 from rowqueue.databases import Database, Session
 from rowqueue.install import contract
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import MANNERS, NO_RECORD_VERSION, NO_WAIT, Raw, codes, raw_on
+from support.capabilities import BY_DATABASE
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
+from support.queues import NO_KEY
 
 pytestmark = pytest.mark.product("firebird")
 
@@ -862,7 +862,11 @@ def test_eight_callers_of_a_sequence_half_of_which_roll_back_leave_no_gap(
 
 @pytest.mark.parametrize(
     ("shape", "total"),
-    [("b", FEW_ROWS), pytest.param("b", ROWS, marks=pytest.mark.level(4)), pytest.param("d", ROWS, marks=pytest.mark.level(4))],
+    [
+        ("b", FEW_ROWS),
+        pytest.param("b", ROWS, marks=pytest.mark.level(4)),
+        pytest.param("d", ROWS, marks=pytest.mark.level(4)),
+    ],
 )
 def test_eight_pollers_half_of_which_roll_back_finish_each_row_of_a_table_with_kept_rows_once(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, shape: str, total: int

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from servers import Server
 from servers.mysql import Client
+from support.outcomes import dead_letter, failure, joined
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.level(3)]
 

@@ -39,6 +39,7 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, product
 from servers.mysql import LocalMySQL, programs
+from support.waiting import until
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., MySQLSession]
@@ -713,10 +714,10 @@ def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server
         try:
             for _ in range(3):
                 session.call("send_batch", "q", "\n".join(str(n) for n in range(20)))
-                wait_until(lambda: session.call("queue_stats", "q")[0]["ready"] < 20)
+                until(lambda: session.call("queue_stats", "q")[0]["ready"] < 20)
                 server.query(empty_database.url, "UPDATE mq_installed SET fingerprint = NULL")
                 assert len(install.apply(empty_database).procedures) > 40
-            wait_until(lambda: drained(session, "q"))
+            until(lambda: drained(session, "q"))
             assert consumer.poll() is None
         finally:
             consumer.send_signal(signal.SIGTERM)
@@ -737,7 +738,7 @@ def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     consumer = subprocess.Popen([sys.executable, "-c", program, empty_database.url], stderr=subprocess.PIPE, text=True)
     session = empty_database.connect("test")
     session.call("send", "q", "x")
-    wait_until(lambda: drained(session, "q"))
+    until(lambda: drained(session, "q"))
     session.close()
     started = time.monotonic()
     server.drop_procedure(empty_database.url, "claim_batch")
@@ -751,13 +752,6 @@ def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
 def drained(session: Session, queue: str) -> bool:
     rows = session.call("queue_stats", queue)
     return all(row["ready"] == row["active"] == row["delayed"] == 0 for row in rows)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 # ---- the plain script

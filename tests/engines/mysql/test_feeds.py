@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, refused, republishes_what_writers_forget
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.queues import Feed, Queue, make_feed, make_table, refused, republishes_what_writers_forget
 
 from .test_cost import counters
 

@@ -12,7 +12,7 @@ from rowqueue.databases import Database, DatabaseError, open_database
 from rowqueue.databases.mysql.connection import Connection
 from rowqueue.install import apply as install
 from servers import Server
-from servers.clusters import until
+from support.waiting import until
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 

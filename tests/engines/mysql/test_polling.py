@@ -6,12 +6,12 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled
-from queues import call, refused
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled
+from support.queues import call, refused
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 

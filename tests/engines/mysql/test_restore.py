@@ -11,13 +11,13 @@ from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
-import states
-from queues import call
 from rowqueue.databases import Database, DatabaseError, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import programs
+from support import states
+from support.queues import call
 
 from .test_driver import client
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pymysql
 import pytest
-from queues import refused
 from rowqueue.databases import Database, NotAllowed, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
+from support.queues import refused
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 

@@ -8,15 +8,15 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import failure
-from polling import SHAPES, Polled
-from queues import Queue, make_feed
 from rowqueue.databases import Database, ReadOnly, Session, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, Unavailable, base
 from servers.mysql import Client, LocalMySQL
+from support.capabilities import BY_DATABASE
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
+from support.queues import Queue, make_feed
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.outcomes import dead_letter, failure, joined
 
 pytestmark = pytest.mark.product("postgresql")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, read, refused, republishes_what_writers_forget
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.queues import Feed, Queue, make_feed, make_table, read, refused, republishes_what_writers_forget
 
 pytestmark = pytest.mark.product("postgresql")
 

@@ -11,8 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from outcomes import dead_letter, failure, joined
-from queues import call, refused
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -25,6 +23,8 @@ from rowqueue.databases import (
 )
 from rowqueue.install import apply as install
 from servers.postgresql import programs
+from support.outcomes import dead_letter, failure, joined
+from support.queues import call, refused
 
 pytestmark = pytest.mark.product("postgresql")
 

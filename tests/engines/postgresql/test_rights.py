@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from outcomes import failure
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
+from support.outcomes import failure
 
 pytestmark = pytest.mark.product("postgresql")
 

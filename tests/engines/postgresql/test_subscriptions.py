@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from psycopg.errors import InsufficientPrivilege
-from queues import call
 from rowqueue.databases import Database, DatabaseError, Session, open_database
 from servers import Server
 from servers.postgresql import programs
+from support.queues import call
 
 pytestmark = pytest.mark.product("postgresql")
 

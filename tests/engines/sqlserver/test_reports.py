@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from queues import call
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
+from support.queues import call
 
 pytestmark = pytest.mark.product("sqlserver")
 

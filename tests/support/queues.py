@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter
 from rowqueue.databases import QueueError, Row, Session
 from rowqueue.install import contract
+
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter
 
 CONTRACT = contract.load()
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
@@ -301,7 +302,7 @@ POLLING = {
 
 def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
     """The same for polling tables, with a table of its own; one row is claimed if needed."""
-    from polling import SHAPES, Polled
+    from support.polling import SHAPES, Polled
 
     table = Polled(f"t{uuid.uuid4().hex[:20]}", queue.session, queue.sql, queue.can, SHAPES["e"])
     table.create().insert("1", "2")
