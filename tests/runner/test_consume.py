@@ -17,6 +17,7 @@ import pytest
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.messages import States, send
 from support.processes import Log, Running
 from support.waiting import until
 
@@ -25,24 +26,6 @@ Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
 
 SELDOM = {"JOBS_POLL": "60"}  # seconds between polls: a message handled sooner did not wait for a poll
-
-
-@pytest.fixture
-def states(sql: Sql, server: Server, queue: str) -> Callable[[], dict[str, dict[str, Any]]]:
-    """The messages of the test's queue, by body."""
-    view = server.table("message_state")
-
-    def look() -> dict[str, dict[str, Any]]:
-        return {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
-
-    return look
-
-
-States = Callable[[], dict[str, dict[str, Any]]]
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
 
 
 # ---- handlers ------------------------------------------------------------------------------------

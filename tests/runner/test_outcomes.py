@@ -14,25 +14,13 @@ import pytest
 from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.messages import States, send
 from support.processes import Log, Running
 from support.waiting import until
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
-States = Callable[[], dict[str, dict[str, Any]]]
-
-
-@pytest.fixture
-def states(sql: Sql, server: Server, queue: str) -> States:
-    view = server.table("message_state")
-    return lambda: {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
-
-
 # ---- outcomes that are refused -------------------------------------------------------------------
 
 

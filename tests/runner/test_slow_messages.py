@@ -14,6 +14,7 @@ from rowqueue import Consumer, DeadLetter, Message
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.messages import counts, send
 from support.processes import Log, Running
 from support.waiting import until
 
@@ -34,15 +35,6 @@ HOW = {
     "worker": ("--worker", WORKER),
     "exec": ("--exec", SHELL),
 }
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
-
-
-def counts(session: Session, queue: str) -> tuple[int, int]:
-    [row] = session.call("queue_stats", queue)
-    return row["ready"], row["active"]
 
 
 def kill(running: Running) -> None:

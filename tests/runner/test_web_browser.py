@@ -384,7 +384,7 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
         strange = "document.querySelectorAll('#owned, main script, main img, main svg:not(.chart), [onerror]').length"
         assert page.evaluate(strange) == 0, address
         assert "\u202e" not in page.locator("body").inner_text(), address
-        assert "7 * 7" in page.content() or "49" not in page.locator("pre").all_inner_texts(), address
+        assert "49" not in page.locator("pre").all_inner_texts(), address
     assert [problem for problem in page.problems if "status of 400" not in problem] == []
     evil = next(row for row in found if row["body"] == _EVIL)
     page.goto(f"{site.url}/message?id={evil['id']}")
