@@ -209,6 +209,29 @@ def _possible(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
+def run_script(server: servers.Server, pytestconfig: pytest.Config) -> Callable[..., str]:
+    """Runs a script in the product's own client: run_script(url, text) -> what it prints; see Server.run_script."""
+
+    def run(url: str, text: str, *options: str) -> str:
+        try:
+            return server.run_script(url, text, *options)
+        except servers.Unavailable as error:
+            unavailable(pytestconfig, error)
+            raise
+
+    return run
+
+
+@pytest.fixture
+def interrupt() -> Iterator[tuple[int, int]]:
+    """A pipe: (read end, write end)."""
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+@pytest.fixture
 def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Server]:
     """A running server for one test, which may stop, kill and start it."""
     if server_name.endswith("-dsn"):

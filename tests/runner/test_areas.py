@@ -15,7 +15,6 @@ from rowqueue.install import contract
 from servers import Server
 from support.queues import call
 from support.states import content, fill
-from test_upgrade import run_script
 
 CORE = ("common", "queue", "operations")
 KNOWN = contract.load()
@@ -92,20 +91,20 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
 
 
 def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_it(
-    core: Database, empty_database: Database, server: Server, tmp_path: Path
+    core: Database, empty_database: Database, server: Server, run_script: Callable[..., str]
 ) -> None:
     def script(*areas: str) -> str:
         return "".join(f"{part}\n" for part in install.script(core.name, areas))
 
-    run_script(server, empty_database.url, script("queue"), tmp_path)
+    run_script(empty_database.url, script("queue"))
     assert install.apply(empty_database) == install.Applied()
     assert server.catalog(empty_database.url) == server.catalog(core.url)
-    run_script(server, empty_database.url, script("schedules", "tables"), tmp_path)
+    run_script(empty_database.url, script("schedules", "tables"))
     install.apply(core, areas=["schedules", "tables"])
     assert server.catalog(empty_database.url) == server.catalog(core.url)
     assert install.apply(empty_database) == install.Applied()
     with pytest.raises(AssertionError):  # it lacks areas that the database has
-        run_script(server, empty_database.url, script("queue"), tmp_path)
+        run_script(empty_database.url, script("queue"))
     assert server.catalog(empty_database.url) == server.catalog(core.url)
     assert install.apply(empty_database) == install.Applied()
 

@@ -97,7 +97,7 @@ def catalog_by_script(server: Server) -> list[str]:
     """The objects of a database in which the script has run once."""
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
-    server.script(url, "".join(install.script("firebird")))
+    server.run_script(url, "".join(install.script("firebird")))
     catalog = server.catalog(url)
     server.drop_database(url)
     return catalog
@@ -115,17 +115,17 @@ def test_an_interrupted_script_continues_when_it_is_run_again(
     script = "".join(install.script("firebird"))
     cut = script.index("COMMIT", int(len(script) * part * (0.25 if part < 0.9 else 1)))
     with pytest.raises(AssertionError):
-        server.script(url, script[:cut] + "\nSELECT no_such_column FROM rdb$database;\n")
-    server.script(url, script)
+        server.run_script(url, script[:cut] + "\nSELECT no_such_column FROM rdb$database;\n")
+    server.run_script(url, script)
     assert server.catalog(url) == catalog_by_script
     assert install.pending(open_database(url)) == []
     server.query(url, "DROP PROCEDURE mq_cancel")
     server.query(url, "GRANT EXECUTE ON PROCEDURE mq_fail TO PUBLIC")
-    server.script(url, script)
+    server.run_script(url, script)
     assert server.catalog(url) == catalog_by_script and install.apply(open_database(url)) == install.Applied()
     server.query(url, "UPDATE mq_installed SET name = 'rowqueue_9999_next' WHERE name = 'rowqueue_0001_queue'")
     with pytest.raises(AssertionError, match="does not know migration rowqueue_9999_next"):
-        server.script(url, script)
+        server.run_script(url, script)
     server.drop_database(url)
 
 
@@ -165,7 +165,7 @@ def test_an_unsuitable_database_is_refused_before_anything_is_created(
     with pytest.raises(DatabaseError, match=told):
         install.apply(open_database(url))
     with pytest.raises(AssertionError, match=told):
-        server.script(url, "".join(install.script("firebird")))
+        server.run_script(url, "".join(install.script("firebird")))
     assert server.catalog(url) == before
     server.drop_database(url)
 
@@ -333,7 +333,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     gbak(private_server, "-rep", backup, dsn(other))
     restored = open_database(other)
     assert install.pending(restored) == []
-    private_server.script(other, "".join(install.script("firebird")))
+    private_server.run_script(other, "".join(install.script("firebird")))
     assert install.pending(restored) == []
     install.apply(restored)
     assert restored.rights_problems() == [] and install.pending(restored) == []
@@ -380,7 +380,7 @@ def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, t
     if by == "runner":
         assert install.apply(restored).procedures
     else:
-        server.script(other, "".join(install.script("firebird")))
+        server.run_script(other, "".join(install.script("firebird")))
     assert install.apply(restored) == install.Applied()
     with closing(restored.connect("test")) as session:
         assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
