@@ -17,6 +17,8 @@ import servers
 from rowqueue.databases import AreaMissing, Database, Session, open_database
 from rowqueue.install import apply as install
 from servers.clock import Clock
+from support.capabilities import BY_DATABASE, Capabilities, lack
+from support.queues import Feed, Queue, make_feed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -200,8 +202,6 @@ def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Se
 def _possible(request: pytest.FixtureRequest) -> None:
     """Skip tests that a stand-in for the product cannot run."""
     if "server" in request.fixturenames:
-        from support.capabilities import lack
-
         server: servers.Server = request.getfixturevalue("server")
         case = request.node.name.partition("[")[2].removesuffix("]").removeprefix(f"{server.name}-")
         if reason := lack(server.stand_in, request.node.originalname, case):
@@ -371,3 +371,26 @@ def sql(
 def queue() -> str:
     """The name of a queue that no other test uses."""
     return f"test.{uuid.uuid4().hex[:16]}"
+
+
+@pytest.fixture
+def can(database: Database) -> Capabilities:
+    """The characteristics of this database."""
+    return BY_DATABASE[database.name]
+
+
+@pytest.fixture
+def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], can: Capabilities) -> Iterator[Queue]:
+    """A queue that no other test uses."""
+    q = Queue(queue, session, sql, can)
+    yield q
+    if q.is_big:
+        q.empty()
+
+
+@pytest.fixture
+def feed(q: Queue) -> Iterator[Feed]:
+    """A feed of an empty table that no other test uses."""
+    feed = make_feed(q)
+    yield feed
+    feed.call("drop_feed")

@@ -2,10 +2,12 @@
 
 import base64
 import json
+import re
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -433,3 +435,20 @@ def test_counters_do_not_wait_for_each_other(q: Queue, other: Queue) -> None:
     with q.session.transaction():
         assert q.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]
         assert second.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]
+
+
+@pytest.mark.product("postgresql", "mysql", "mariadb")
+def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
+    """docs/operate/tables.md shows it."""
+    page = Path(__file__).parents[2].joinpath("docs/operate/tables.md").read_text("utf-8")
+    blocks = re.findall(r"^```sql\n(CREATE [^`]*? article_republish\b[^`]*)^```", page, re.M)
+    [block] = [block for block in blocks if ("plpgsql" in block) == (feed.q.can.view == "mq.message_state")]
+    feed.sql(re.sub(r"\barticle\b", feed.table, block).replace("article_republish", f"{feed.table}_republish"))
+    feed.write(1, 2)
+    assert feed.publish() == 2
+    feed.sql("UPDATE {t} SET v = 'forgotten' WHERE id = 1")
+    feed.change(2, "as it should be")
+    assert feed.numbers() == {1: None, 2: None}
+    assert feed.publish() == 2
+    assert feed.publish() == 0
+    assert feed.numbers() == {1: 3, 2: 4}
