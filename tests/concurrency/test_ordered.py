@@ -188,7 +188,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         pytest.param(3, 0.3, id="mixed-priorities-many-fail"),
     ],
 )
-def test_no_group_is_left_behind_when_finishing_races_with_claiming(
+def test_no_group_is_lost_when_finishing_races_with_claiming(
     crowd: Crowd,
     session: Session,
     queue: str,

@@ -218,7 +218,7 @@ def test_claim_batch_of_an_ordered_queue_after_a_rolled_back_claim_starts_at_the
     assert [(row["id"], row["attempt"]) for row in other.claim(10)] == [(first, 1)]
 
 
-def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue) -> None:
+def test_claim_batch_finds_messages_of_many_priorities_past_its_marks(q: Queue) -> None:
     """More priorities than a queue has low-water marks, sent repeatedly after claims."""
     for turn in range(4):
         sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}

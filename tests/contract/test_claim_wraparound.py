@@ -174,7 +174,7 @@ def test_claim_wraparound_takes_after_id_anywhere(q: Queue) -> None:
 
 
 @any_way
-def test_a_claim_of_a_ring_visits_what_failed_only_in_the_next_round(q: Queue, way: str) -> None:
+def test_a_round_robin_claim_retries_a_failed_message_in_the_next_round_only(q: Queue, way: str) -> None:
     """The purpose of a ring: a message that always fails does not come back before all others had their turn."""
     sent = q.send_many(4)
     seen = []

@@ -385,7 +385,7 @@ def test_a_bucket_never_holds_more_than_rate(q: Queue) -> None:
     assert 2 <= count <= 2 + (time.monotonic() - begun) * 2
 
 
-def test_a_high_rate_holds_to_the_letter(q: Queue) -> None:
+def test_a_high_rate_is_kept_exactly(q: Queue) -> None:
     q.call("set_queue", rate=1_000_000, rate_seconds=DAY)
     q.send_many(10)
     assert len(q.claim(4)) == 4

@@ -265,7 +265,9 @@ def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: M
     assert len(messages()) == 2
 
 
-def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Start, queue: str) -> None:
+def test_send_says_that_a_queue_that_deletes_its_messages_keeps_no_result(
+    runner: Runner, start: Start, queue: str
+) -> None:
     start("consume", "--type", queue, "--handler", "jobs:record")
     one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "no longer exists and has no result")
 

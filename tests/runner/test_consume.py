@@ -582,7 +582,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
 
 
 @pytest.mark.level(3)
-def test_idle_timeout_with_a_busy_worker_thread_is_not_a_busy_loop(
+def test_idle_timeout_with_a_busy_worker_thread_is_no_busy_loop(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 4")

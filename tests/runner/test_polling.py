@@ -27,7 +27,7 @@ def table(queue: str, session: Session, sql: Sql, database: Database) -> Polled:
     return Polled(queue, session, sql, BY_DATABASE[database.name], SHAPES["a"])
 
 
-def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, table: Polled, joblog: Log) -> None:
+def test_consume_handles_the_rows_of_a_table_and_notes_each_result(runner: Runner, table: Polled, joblog: Log) -> None:
     table.create().insert(*map(str, range(25)), "discard", "retry 500")
     done = runner("table", "consume", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
     assert done.returncode == 0, done.stderr

@@ -531,7 +531,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "crashes, with all sessions, when several consumers race in one ordered queue": {
             "test_eight_consumers_of_few_groups_get_no_deadlock",
             "test_groups_keep_their_order_through_failures_crashes_and_cancels",
-            "test_no_group_is_left_behind_when_finishing_races_with_claiming",
+            "test_no_group_is_lost_when_finishing_races_with_claiming",
             "test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes",
         },
         "does not tell all objects and rights in its catalog": {

@@ -178,7 +178,7 @@ def test_two_errors_are_redriven_at_one_time(database: Database, session: Sessio
 
 # Calls that only read obey the session's row limit.
 @pytest.mark.parametrize("name", sorted(SETTINGS.keys() - {"big-selects", "timestamps"}))
-def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
+def test_the_settings_of_a_session_that_reports_or_lists_change_nothing(
     server: Server, database: Database, queue: str, name: str
 ) -> None:
     with server.client(database.url) as connection:

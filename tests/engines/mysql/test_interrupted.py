@@ -44,7 +44,9 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.level(4)
-def test_apply_continues_after_a_kill_behind_any_statement(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_continues_when_it_was_killed_after_any_statement(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = open_database(server.create_database())
     count = apply_until(whole, -1, monkeypatch)
     catalog = server.catalog(whole.url)

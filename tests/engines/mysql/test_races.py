@@ -114,7 +114,7 @@ def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
     assert drain(ordered, queue) == MANY
 
 
-def test_messages_sent_while_their_group_is_being_finished_are_not_left_behind(
+def test_messages_sent_while_their_group_is_being_finished_are_claimed(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
     """The finish has already searched for the next message, and claims still see the group as busy."""

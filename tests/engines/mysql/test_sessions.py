@@ -57,7 +57,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_session_may_have_set_what_it_likes(server: Server, database: Database, queue: str, name: str) -> None:
+def test_the_settings_of_a_session_change_nothing(server: Server, database: Database, queue: str, name: str) -> None:
     ordered = f"{queue}.o"
     with server.client(database.url) as connection:
 

@@ -353,7 +353,7 @@ def test_takes_read_the_tickets_of_blocked_groups_once_a_second(
 
 @pytest.mark.level(3)
 @pytest.mark.parametrize("call", ["claim_batch", "take_batch"])
-def test_a_claim_behind_very_many_blocked_groups_finds_a_message(
+def test_a_claim_past_very_many_blocked_groups_finds_a_message(
     server: Server, installed_database: Database, queue: str, call: str
 ) -> None:
     many = 100_000

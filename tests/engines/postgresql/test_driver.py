@@ -49,7 +49,7 @@ def test_a_database_or_role_that_does_not_exist_is_an_error_that_waiting_does_no
         assert not isinstance(caught.value, Disconnected)
 
 
-def test_a_database_that_does_not_exist_behind_a_socket_is_such_an_error_too(database: Database, sql: Query) -> None:
+def test_a_database_that_does_not_exist_is_such_an_error_through_a_socket_too(database: Database, sql: Query) -> None:
     with pytest.raises(DatabaseError, match="does not exist") as caught:
         folder, port = sql("SELECT current_setting('unix_socket_directories') AS f, current_setting('port') AS p")[
             0

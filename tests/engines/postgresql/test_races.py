@@ -118,7 +118,7 @@ def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of
     assert [row["body"] for row in session.call("claim_batch", queue, 10)] == ["b3"]
 
 
-def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
+def test_an_ordered_queue_is_not_claimed_from_a_snapshot(ordered: Session, queue: str) -> None:
     """A finish with an old snapshot would not see the group's next message, and the group would be stuck."""
     ordered.call("send_message", queue, "first", None, None, "a")
     second = ordered.call("send_message", queue, "second", None, None, "a")[0]["id"]
