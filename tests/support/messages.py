@@ -1,4 +1,4 @@
-"""The messages of a queue, for tests that need no more of it than a session: sent, counted, and what became of them."""
+"""The messages of a queue, for tests that have a session: send them, count them, list their outcomes."""
 
 from collections.abc import Callable
 
