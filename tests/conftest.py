@@ -28,8 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(1, 5),
         default=2,
-        help="1: each test on one server; 2: on the newest server of each product; 3: what takes long as well;"
-        " 4: on older versions as well",
+        help="1: each test on one server; 2: on one of each engine; 3: on one of each product, and slow tests;"
+        " 4: on every server",
     )
     parser.addoption(
         "--areas", metavar="NAME,...", help="the databases have only these areas; what needs another one is skipped"
@@ -97,10 +97,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _servers_for(test: pytest.Item, level: int) -> list[str]:
+    names = [name for name in servers.names() if _is_for(test, name)]
     one_is_enough = _level(test) == 1
     if level == 4 and not one_is_enough:
-        return [name for name in servers.names() if _is_for(test, name)]
-    newest = [name for name in servers.newest(servers.product) if _is_for(test, name)]
+        return names
+    kind = servers.engine if level == 2 and not one_is_enough else servers.product
+    newest = list({kind(name): name for name in names}.values())
     if newest and (level == 1 or (one_is_enough and level < 4)):
         return [newest[zlib.crc32(test.nodeid.encode()) % len(newest)]]  # the same in every run
     return newest

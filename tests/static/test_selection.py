@@ -80,18 +80,18 @@ def test_level_1_runs_a_test_on_one_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [2, 3])
-def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_product(tmp_path: Path, level: int) -> None:
-    found = collected(tmp_path, level)
-    first = collected(tmp_path, 1)
-    assert found["unmarked"] == [*NEWEST]
-    assert found["of_two"] == [name for name in NEWEST if name in MYSQL]
+def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_engine_or_product(tmp_path: Path, level: int) -> None:
+    newest = servers.newest(servers.engine if level == 2 else servers.product)
+    found, first = collected(tmp_path, level), collected(tmp_path, 1)
+    assert found["unmarked"] == [*newest]
+    assert found["of_two"] == [name for name in newest if name in MYSQL]
     assert found["value_of_one_product"] == [f"{FIREBIRD[-1]}-1"]
     for name in ("one_is_enough", "one_of_two"):
         assert found[name] == first[name]  # the same server in every run
-    slow = {"slow": [*NEWEST], "slow_without_server": [""]} if level == 3 else {}
+    slow = {"slow": [*newest], "slow_without_server": [""]} if level == 3 else {}
     assert {name: found[name] for name in found if name in ("slow", "slow_without_server")} == slow
     values = (1, 2) if level == 3 else (1,)
-    assert sorted(found["slow_value"]) == sorted(f"{name}-{n}" for name in NEWEST for n in values)
+    assert sorted(found["slow_value"]) == sorted(f"{name}-{n}" for name in newest for n in values)
 
 
 def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:
