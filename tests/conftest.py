@@ -90,7 +90,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test with a server once per server that the levels of the test and of the run give it."""
+    """Run each test with a server once per server that the levels of the test and of the run may give it."""
     if "server_name" in metafunc.fixturenames:
         names = _servers_for(metafunc.definition, metafunc.config.getoption("--level"))
         metafunc.parametrize("server_name", names, scope="session")
@@ -102,10 +102,7 @@ def _servers_for(test: pytest.Item, level: int) -> list[str]:
     if level == 4 and not one_is_enough:
         return names
     kind = servers.engine if level == 2 and not one_is_enough else servers.product
-    newest = list({kind(name): name for name in names}.values())
-    if newest and (level == 1 or (one_is_enough and level < 4)):
-        return [newest[zlib.crc32(test.nodeid.encode()) % len(newest)]]  # the same in every run
-    return newest
+    return list({kind(name): name for name in names}.values())  # the newest of each
 
 
 def _level(test: pytest.Item) -> int:
@@ -121,7 +118,7 @@ def _is_for(test: pytest.Item, name: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what is of a higher level, and servers that a parameter's value is not for."""
+    """Deselect what is of a higher level, and the servers that a test or a parameter's value is not for."""
     left_out = {item for item in items if not _is_selected(item, config.getoption("--level"))}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
@@ -130,9 +127,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_selected(item: pytest.Item, level: int) -> bool:
     callspec = getattr(item, "callspec", None)
     name = callspec.params.get("server_name") if callspec else None
-    # A test for products that are not there has one item, whose server has no name.
-    has_server = name is None or (name in servers.names() and _is_for(item, name))
-    return has_server and _level(item) <= max(level, 2)
+    is_too_high = _level(item) > max(level, 2)
+    if name is None:
+        return not is_too_high
+    names = _servers_for(item, level)
+    if names and (level == 1 or (_level(item) == 1 and level < 4)):
+        names = [names[zlib.crc32(item.nodeid.replace(str(name), "").encode()) % len(names)]]  # always the same
+    return name in names and not is_too_high
 
 
 @contextmanager
