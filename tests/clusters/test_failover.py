@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conftest import prepare, start
-from crew import Crew, call_named, in_order, left
+from crew import Crew, call_named, in_order, left, prepare, start
 from rowqueue.databases import Disconnected, ReadOnly, open_database
 from rowqueue.install import apply as install
 from servers import clusters

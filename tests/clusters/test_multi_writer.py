@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed, start
-from crew import Crew, Done, call_named, in_order, left
+from crew import Crew, Done, call_named, in_order, installed, left, start
 from rowqueue.cli import app
 from rowqueue.databases import Session, open_database
 from servers import clusters

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def until(condition: Callable[[], Any], what: str | Callable[[], str] = "", seconds: float = 90) -> Any:
+def until(condition: Callable[[], Any], what: str | Callable[[], str] = "", seconds: float = 150) -> Any:
     """Wait until a condition is true and return its value; fail with `what`."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
