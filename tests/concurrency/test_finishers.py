@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from rowqueue.databases import Session
 from support.crowd import Crowd, Ledger, Member, mailbox, numbers
 from support.outcomes import dead_letter, done, joined, released
@@ -80,6 +81,7 @@ def keep(member: Member, type: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.level(3)
 def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

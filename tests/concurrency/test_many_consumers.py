@@ -223,6 +223,7 @@ def drain(member: Member, types: list[str]) -> None:
             time.sleep(0.02)
 
 
+@pytest.mark.level(3)
 def test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Any, rest: Look
 ) -> None:

@@ -206,6 +206,7 @@ def test_claims_of_another_table_are_out_of_reach_of_ones_own(
             call(stranger.sessions["mq_consumer"], "finish_rows", mine["batch_key"], dead_letter(row["id"], LOOT))
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_stays_granted_after_unadopt_table(
     private: Callable[[str], Polled], server: servers.Server, database: Database, shape: str
@@ -314,6 +315,7 @@ def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: serve
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.level(3)
 def test_only_a_user_who_may_create_triggers_on_a_table_can_watch_it(
     private_feed: Feed, stranger: Stranger, server: servers.Server, database: Database
 ) -> None:

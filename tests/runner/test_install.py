@@ -237,6 +237,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     assert states(installed_database) == {"cancel": "pending", "peek": "pending"}
 
 
+@pytest.mark.level(3)
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
         "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database; "
@@ -306,6 +307,7 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
+@pytest.mark.level(3)
 def test_another_projects_migrations_may_have_the_names_of_ours_without_the_prefix(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:

@@ -30,6 +30,8 @@ from test_top import Driver
 
 __all__ = ["serve"]
 
+pytestmark = pytest.mark.level(3)
+
 ADDED = [name for name in contract.load().areas if name not in contract.CORE]
 CORE_ONLY = "core only"
 # The areas that pages read; all others are of the core.
@@ -67,7 +69,7 @@ class Part:
         return self.database.url
 
 
-@pytest.fixture(scope="module", params=[CORE_ONLY, *(pytest.param(name, marks=pytest.mark.level(3)) for name in ADDED)])
+@pytest.fixture(scope="module", params=[CORE_ONLY, *ADDED])
 def part(request: pytest.FixtureRequest, server: Server) -> Iterator[Part]:
     """The core only; or all areas except for one and those that need it."""
     there = [name for name in ADDED if request.param not in (CORE_ONLY, *contract.load().with_needs([name]))]
@@ -235,7 +237,6 @@ def test_an_error_for_a_user_with_a_role_says_what_is_not_installed(server: Serv
         assert session.call("send", "sent", "body")
 
 
-@pytest.mark.level(3)
 def test_lists_are_empty_for_a_user_with_a_role(server: Server, core: Database, runner: Runner) -> None:
     with server.login(core.url, f"viewer_{server.name[0]}", "mq_viewer") as url:
         for area, lists in LISTS.items():
