@@ -20,7 +20,7 @@ test: $(TEST_STAMP) servers
 # The clients in examples/ for other languages, listed in tests/languages/languages.py. A language that is
 # missing is skipped, and pytest reports it. About five minutes with two processors. Each test has many processes.
 test-languages: $(TEST_STAMP) servers languages
-	$(BIN)/pytest tests/languages -n 3 --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/pytest tests/languages --level 3 -n 3 --dist worksteal $(PYTEST_ARGS)
 
 # Compilers, drivers and formatters: installs missing Debian packages. The tests install npm's drivers.
 languages: | $(BIN)/python

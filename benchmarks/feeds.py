@@ -7,20 +7,15 @@ each figure is a median.
 import argparse
 import random
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import lines  # noqa: F401  (finds the servers of the tests)
-
-sys.path.extend(str(Path(__file__).resolve().parent.parent / "tests" / name) for name in ("contract", "concurrency"))
-
 import servers
-from capabilities import BY_DATABASE
-from crowd import Member, crowd_of
-from queues import Feed, Queue, make_feed
 from rowqueue.databases import Conflict, open_database
 from rowqueue.install import apply as install
+from support.capabilities import BY_DATABASE
+from support.crowd import Member, crowd_of
+from support.queues import Feed, Queue, make_feed
 
 WRITERS = 4
 ROWS = 2_000  # per writer

@@ -17,11 +17,11 @@ from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "tests"), str(HERE.parent / "tests" / "contract")]
+sys.path.insert(0, str(HERE.parent / "tests"))
 
 import servers  # noqa: E402  (no package that is installed)
-from capabilities import BY_DATABASE, Capabilities  # noqa: E402
-from polling import SHAPES, Polled  # noqa: E402
+from support.capabilities import BY_DATABASE, Capabilities  # noqa: E402
+from support.polling import SHAPES, Polled  # noqa: E402
 
 BATCH = 100
 

@@ -4,11 +4,10 @@ import itertools
 import os
 import re
 import shutil
-import sys
 import tempfile
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,35 +17,22 @@ import servers
 from rowqueue.databases import AreaMissing, Database, Session, open_database
 from rowqueue.install import apply as install
 from servers.clock import Clock
-
-# capabilities.py, which every suite uses.
-sys.path.append(str(Path(__file__).parent / "contract"))
-# tabs.py, which reads a page of the documentation for one engine.
-sys.path.append(str(Path(__file__).parents[1] / "tools" / "docs"))
-# release.py, which makes a release, and frozen.py, which holds later versions to it.
-sys.path.append(str(Path(__file__).parents[1] / "releases"))
+from support.capabilities import BY_DATABASE, Capabilities, lack
+from support.queues import Feed, Queue, make_feed
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-databases", action="store_true", help="a server that is not there fails its tests")
     parser.addoption(
-        "--every-version",
-        action="store_true",
-        help="on older versions too, and whatever is marked one_engine, any_engine, heavy or long",
-    )
-    parser.addoption("--heavy", action="store_true", help="only what is marked heavy, which a short run leaves out")
-    parser.addoption(
-        "--clusters", action="store_true", help="with the tests on clusters, which `tests/clusters` names too"
-    )
-    parser.addoption(
-        "--languages", action="store_true", help="with the tests of other languages, which `tests/languages` names too"
+        "--level",
+        type=int,
+        choices=range(1, 5),
+        default=2,
+        help="1: each test on one server; 2: on one of each engine; 3: on one of each product, and slow tests;"
+        " 4: on every server",
     )
     parser.addoption(
         "--areas", metavar="NAME,...", help="the databases have only these areas; what needs another one is skipped"
-    )
-    parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
-    parser.addoption(
-        "--sample", metavar="WORD", help="each test on one only of the servers that it would run on; WORD chooses which"
     )
 
 
@@ -91,142 +77,63 @@ class _Failures:
 
 def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
-    config.addinivalue_line(
-        "markers",
-        "one_version: on the newest server of each product, as what has no mark; for a test whose module is marked"
-        " otherwise; --every-version runs all on all",
-    )
-    config.addinivalue_line(
-        "markers",
-        "one_engine: likewise, on one server of each engine only: MariaDB runs the SQL and the driver of MySQL",
-    )
-    config.addinivalue_line(
-        "markers",
-        "any_engine: what is the runner's own doing, on one server of one engine, another one from test to test;"
-        " --every-version runs it on one of each engine",
-    )
-    config.addinivalue_line(
-        "markers",
-        "heavy(engine, ...): takes long, and a short run can do without it, on these engines or on all; .ci/run runs"
-        " it, as --heavy does, and on MariaDB what has run on MySQL, or the other way round",
-    )
-    config.addinivalue_line("markers", "long: what .ci/run can do without as well; --every-version runs it")
-    config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
-    config.addinivalue_line("markers", "language: needs another language and its drivers, see --languages")
+    config.addinivalue_line("markers", "level(n): 1: one server is enough; 3: takes long; see contributing.md")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Clusters and other languages need programs of their own: their tests run when their folder is named."""
+    name = collection_path.name
+    is_optional = name in ("clusters", "languages") and collection_path.parent == Path(__file__).parent
+    return True if is_optional and not any(name in argument for argument in config.invocation_params.args) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test with a server once per server that it is for; see the markers."""
+    """Run each test with a server once per server that the levels of the test and of the run may give it."""
     if "server_name" in metafunc.fixturenames:
-        # Otherwise twice as many items would be created only to be deselected below.
-        names = [name for name in servers.names() if _may_be_for(metafunc, name)]
+        names = _servers_for(metafunc.definition, metafunc.config.getoption("--level"))
         metafunc.parametrize("server_name", names, scope="session")
 
 
-def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
-    test, config = metafunc.definition, metafunc.config
-    every = config.getoption("--only-rest") or config.getoption("--every-version")
+def _servers_for(test: pytest.Item, level: int) -> list[str]:
+    names = [name for name in servers.names() if _is_for(test, name)]
+    one_is_enough = _level(test) == 1
+    if level == 4 and not one_is_enough:
+        return names
+    kind = servers.engine if level == 2 and not one_is_enough else servers.product
+    return list({kind(name): name for name in names}.values())  # the newest of each
+
+
+def _level(test: pytest.Item) -> int:
+    """The nearest mark decides: that of a parameter's value, of the test, of its module."""
+    callspec = getattr(test, "callspec", None)
+    marks = [*(callspec.marks if callspec else ()), *test.iter_markers()]
+    return next((mark.args[0] for mark in marks if mark.name == "level"), 2)
+
+
+def _is_for(test: pytest.Item, name: str) -> bool:
     product = test.get_closest_marker("product")
-    # Marks on the values of a parameter take precedence over those of the test.
-    values = [value for mark in test.iter_markers("parametrize") for value in mark.args[1:2]]
-    may_be_marked = any(not isinstance(value, list | tuple) or any(map(_has_marks, value)) for value in values)
-    return (product is None or servers.product(name) in product.args) and (
-        may_be_marked or name in _on(test, every, servers.newest(servers.engine))
-    )
-
-
-def _has_marks(value: object) -> bool:
-    return bool(getattr(value, "marks", ()))
+    return product is None or servers.product(name) in product.args
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the servers that a test is not for; see the markers."""
-    rest = config.getoption("--only-rest")
-    every = rest or config.getoption("--every-version")
-    heavy = config.getoption("--heavy")
-    left_out = {
-        item
-        for item in items
-        if not _runs(item, every, heavy) or (rest and (_runs(item, False, False) or _runs(item, False, True)))
-    }
-    for option, mark in (("clusters", "cluster"), ("languages", "language")):
-        named = any(option in argument for argument in config.invocation_params.args)
-        if not config.getoption(f"--{option}") and not named:
-            left_out |= {item for item in items if item.get_closest_marker(mark)}
-    if sample := config.getoption("--sample"):
-        left_out |= _not_in_sample([item for item in items if item not in left_out], sample)
+    """Deselect what is of a higher level, and the servers that a test or a parameter's value is not for."""
+    left_out = {item for item in items if not _is_selected(item, config.getoption("--level"))}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
-def _not_in_sample(items: list[pytest.Item], sample: str) -> set[pytest.Item]:
-    """Of items that differ only in their server, all except one."""
-    same: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if name := _server_name(item):
-            same.setdefault(item.nodeid.replace(name, ""), []).append(item)
-    kept = {found[zlib.crc32(f"{sample} {node}".encode()) % len(found)] for node, found in same.items()}
-    return {item for found in same.values() for item in found} - kept
-
-
-def _runs(item: pytest.Item, every: bool, heavy: bool) -> bool:
-    name = _server_name(item)
-    if name is not None and not _is_for(item, name, every):
-        return False
-    is_long = item.get_closest_marker("long") is not None
-    return every or (not is_long and _is_heavy(item, name) == heavy)
-
-
-def _is_heavy(item: pytest.Item, name: str | None) -> bool:
-    """Whether an item is marked so, or on a product of the engine whose turn it is not; turns change per test."""
-    for mark in item.iter_markers("heavy"):
-        if not mark.args or (name is not None and servers.engine(name) in mark.args):
-            return True
-    takes_no_turns = item.get_closest_marker("language") is not None or _nearest(item) in ("one_engine", "any_engine")
-    if name is None or takes_no_turns:
-        return False
-    same = [other for other in servers.newest(servers.product) if servers.engine(other) == servers.engine(name)]
-    turn = zlib.crc32(item.name.replace(name, "").encode()) % len(same)
-    return name in same and same[turn] != name
-
-
-# Each engine's share of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
-_SHARES = {"postgresql": 4, "mysql": 3, "firebird": 2}
-
-
-def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
-    if name not in servers.names():  # no server of that product is available
-        return False
-    newest = servers.newest(servers.engine)
-    # Always the same server.
-    others = item.name.replace(name, "")
-    shared = [other for other in newest for _ in range(_SHARES.get(servers.engine(other), 1))]
-    any_engine = [shared[zlib.crc32(others.encode()) % len(shared)]]
-    product = item.get_closest_marker("product")
-    return name in _on(item, every, any_engine) and (product is None or servers.product(name) in product.args)
-
-
-def _on(test: pytest.Item, every: bool, any_engine: Sequence[str]) -> Sequence[str]:
-    """The servers for a test in a short run or in one of every version; the nearest mark decides."""
-    nearest = _nearest(test)
-    if nearest == "any_engine":
-        return servers.newest(servers.engine) if every else any_engine
-    if every:
-        return servers.names()
-    return servers.newest(servers.engine if nearest == "one_engine" else servers.product)
-
-
-def _nearest(test: pytest.Item) -> str:
-    marks = {"one_version", "one_engine", "any_engine"}
-    return next((mark.name for mark in test.iter_markers() if mark.name in marks), "")
-
-
-def _server_name(item: pytest.Item) -> str | None:
+def _is_selected(item: pytest.Item, level: int) -> bool:
     callspec = getattr(item, "callspec", None)
     name = callspec.params.get("server_name") if callspec else None
-    return None if name is None else str(name)
+    is_too_high = _level(item) > max(level, 2)
+    if name is None:
+        return not is_too_high
+    names = _servers_for(item, level)
+    if names and (level == 1 or (_level(item) == 1 and level < 4)):
+        names = [names[zlib.crc32(item.nodeid.replace(str(name), "").encode()) % len(names)]]  # always the same
+    return name in names and not is_too_high
 
 
 @contextmanager
@@ -298,12 +205,33 @@ def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Se
 def _possible(request: pytest.FixtureRequest) -> None:
     """Skip tests that a stand-in for the product cannot run."""
     if "server" in request.fixturenames:
-        from capabilities import lack
-
         server: servers.Server = request.getfixturevalue("server")
         case = request.node.name.partition("[")[2].removesuffix("]").removeprefix(f"{server.name}-")
         if reason := lack(server.stand_in, request.node.originalname, case):
             pytest.skip(f"not the product but {server.stand_in}, which {reason}")
+
+
+@pytest.fixture
+def run_script(server: servers.Server, pytestconfig: pytest.Config) -> Callable[..., str]:
+    """Runs a script in the product's own client: run_script(url, text) -> what it prints; see Server.run_script."""
+
+    def run(url: str, text: str, *options: str) -> str:
+        try:
+            return server.run_script(url, text, *options)
+        except servers.Unavailable as error:
+            unavailable(pytestconfig, error)
+            raise
+
+    return run
+
+
+@pytest.fixture
+def interrupt() -> Iterator[tuple[int, int]]:
+    """A pipe: (read end, write end)."""
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
 
 
 @pytest.fixture
@@ -446,3 +374,26 @@ def sql(
 def queue() -> str:
     """The name of a queue that no other test uses."""
     return f"test.{uuid.uuid4().hex[:16]}"
+
+
+@pytest.fixture
+def can(database: Database) -> Capabilities:
+    """The characteristics of this database."""
+    return BY_DATABASE[database.name]
+
+
+@pytest.fixture
+def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], can: Capabilities) -> Iterator[Queue]:
+    """A queue that no other test uses."""
+    q = Queue(queue, session, sql, can)
+    yield q
+    if q.is_big:
+        q.empty()
+
+
+@pytest.fixture
+def feed(q: Queue) -> Iterator[Feed]:
+    """A feed of an empty table that no other test uses."""
+    feed = make_feed(q)
+    yield feed
+    feed.call("drop_feed")

@@ -1,34 +1,18 @@
 """Fixtures for tests on clusters. Each cluster starts once, for the tests of one file."""
 
 import re
-import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from crew import Crew
-from rowqueue.databases import open_database
-from rowqueue.install import apply as install
-from servers import Server, Unavailable, clusters
-
-sys.path.append(str(Path(__file__).parents[1] / "contract"))
+from servers import clusters
 
 _SIGNAL = re.compile(r"(mysqld|mariadbd) got signal \d+")  # the server's own words
 
 
 def _writes_anywhere(cluster: object) -> bool:
     return isinstance(cluster, clusters.Galera) or (isinstance(cluster, clusters.GroupReplication) and cluster.multi)
-
-
-def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
-    """A cluster for a fixture; the test is skipped when its programs are missing."""
-    try:
-        yield from clusters.started(make)
-    except Unavailable as error:
-        if config.getoption("--require-databases"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -61,23 +45,6 @@ def _every_node(request: pytest.FixtureRequest) -> Iterator[None]:
                 if node.has_crashed:
                     node.stop()  # it knows now that its process is gone
                     cluster.rejoin(number)
-
-
-def installed(cluster: Any) -> list[str]:
-    """The URLs, one per node, of a new database with the queue and the tables that handlers write to."""
-    urls: list[str] = cluster.create_database()
-    install.apply(open_database(urls[0]))
-    prepare(cluster.nodes[0], urls[0])
-    for node, url in zip(cluster.nodes, urls, strict=True):
-        if node.is_running:
-            clusters.until(lambda node=node, url=url: node.query(url, "SHOW TABLES LIKE 'effect'"), "all tables")  # type: ignore[misc]
-    return urls
-
-
-def prepare(server: Server, url: str) -> None:
-    """Create the tables that handlers and SQL consumers write to."""
-    server.query(url, "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
-    server.query(url, "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")
 
 
 @pytest.fixture

@@ -7,13 +7,16 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rowqueue.databases import Conflict, Disconnected, LeaseLost, Session, open_database
+from rowqueue.install import apply as install
 from rowqueue.install import contract
+from servers import Server, Unavailable, clusters
 
 FOLDER = Path(__file__).parent
 PATIENCE = 150  # seconds; the machine may be busy
@@ -248,10 +251,28 @@ def in_order(bodies: Sequence[str]) -> bool:
     return True
 
 
-def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = PATIENCE) -> Any:
-    """Wait for a condition; fail with `what`."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
-        time.sleep(0.05)
-    return result
+def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
+    """A cluster for a fixture; the test is skipped when its programs are missing."""
+    try:
+        yield from clusters.started(make)
+    except Unavailable as error:
+        if config.getoption("--require-databases"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+def installed(cluster: Any) -> list[str]:
+    """The URLs, one per node, of a new database with the queue and the tables that handlers write to."""
+    urls: list[str] = cluster.create_database()
+    install.apply(open_database(urls[0]))
+    prepare(cluster.nodes[0], urls[0])
+    for node, url in zip(cluster.nodes, urls, strict=True):
+        if node.is_running:
+            clusters.until(lambda node=node, url=url: node.query(url, "SHOW TABLES LIKE 'effect'"), "all tables")  # type: ignore[misc]
+    return urls
+
+
+def prepare(server: Server, url: str) -> None:
+    """Create the tables that handlers and SQL consumers write to."""
+    server.query(url, "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
+    server.query(url, "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")

@@ -6,14 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conftest import prepare, start
-from crew import Crew, call_named, in_order, left, until
+from crew import Crew, call_named, in_order, left, prepare, start
 from rowqueue.databases import Disconnected, ReadOnly, open_database
 from rowqueue.install import apply as install
 from servers import clusters
 from servers.mysql import LocalMySQL
+from support.waiting import until
 
-pytestmark = pytest.mark.cluster
 Make = Callable[[list[str]], Crew]
 
 

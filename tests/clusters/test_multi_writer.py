@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import installed, start
-from crew import Crew, Done, call_named, in_order, left, until
+from crew import Crew, Done, call_named, in_order, installed, left, start
 from rowqueue.cli import app
 from rowqueue.databases import Session, open_database
 from servers import clusters
+from support.waiting import until
 from typer.testing import CliRunner
-
-pytestmark = pytest.mark.cluster
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "clusters.md").read_text("utf-8")
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import LEDGER, Crowd, Ledger, crowd_of
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.crowd import LEDGER, Crowd, Ledger, crowd_of
 
 STATES = ("ready", "delayed", "active", "expired", "dead")
 

@@ -7,13 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from capabilities import BY_DATABASE, Capabilities
-from polling import SHAPES, Polled
 from rowqueue.databases import Row, Session, open_database
 from servers.clock import Clock
+from support.capabilities import BY_DATABASE, Capabilities
+from support.polling import SHAPES, Polled
 from tabs import for_engine
-
-pytestmark = pytest.mark.one_engine
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -100,7 +98,7 @@ def lateness(session: Session, type: str) -> float:
     return max(late)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, sessions: Callable[[], Session]) -> None:
     database, session = open_database(clock.server.url), sessions()
     guide = for_engine((DOCS / "operate" / "repair.md").read_text("utf-8"), database.name)
@@ -125,9 +123,8 @@ def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, s
     assert session.call("complete_batch", kept["batch_key"])[0]["affected"] == 1
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
-@pytest.mark.parametrize("jumps", [(-50, -3600, 3600), pytest.param((-3, -30, 10), marks=pytest.mark.long)])
+@pytest.mark.level(3)
+@pytest.mark.parametrize("jumps", [(-50, -3600, 3600), pytest.param((-3, -30, 10), marks=pytest.mark.level(4))])
 def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
     clock: Clock, sessions: Callable[[], Session], jumps: tuple[float, ...]
 ) -> None:
@@ -151,7 +148,7 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
             found.append(lateness(session, type))
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_after_a_clock_jump_tokens_come_at_their_rate(clock: Clock, sessions: Callable[[], Session]) -> None:
     session = sessions()
     session.call("set_queue", "type", '{"backoff_seconds": 0, "rate": 1, "rate_seconds": 2}')
@@ -168,7 +165,7 @@ def test_after_a_clock_jump_tokens_come_at_their_rate(clock: Clock, sessions: Ca
             assert not session.call("claim_batch", type, 1, "consumer", 60)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: Callable[[], Session]) -> None:
     mine, others = sessions(), sessions()
     for jump in (-30, 3600):
@@ -184,7 +181,7 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
         assert mine.call("complete_batch", row["batch_key"])[0]["affected"] == 1
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:
@@ -228,8 +225,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
             found.append(seconds)
 
 
-@pytest.mark.any_engine
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_wait_for_message_ends_on_time_over_a_jump(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:

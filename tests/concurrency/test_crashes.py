@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from crowd import LEDGER, Ledger, Member, crowd_of, numbers, until
 from rowqueue.databases import Conflict, Disconnected, Row, open_database
 from rowqueue.install import apply as install
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import LEDGER, Ledger, Member, crowd_of, numbers
+from support.waiting import until
 
 CRASHES = 3
 SECONDS_BETWEEN = 0.5
@@ -119,7 +118,7 @@ def work(server: Server, url: str, ledger: Ledger) -> None:
 
     before = done()
     time.sleep(SECONDS_BETWEEN)
-    until(lambda: all(now > then for now, then in zip(done(), before, strict=True)), 60, "messages are handled")
+    until(lambda: all(now > then for now, then in zip(done(), before, strict=True)), "messages are handled", 60)
 
 
 def assert_one_state_each(server: Server, url: str) -> None:
@@ -142,9 +141,9 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
     assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
-    "ordered", [pytest.param(0, id="plain", marks=pytest.mark.long), pytest.param(1, id="ordered")]
+    "ordered", [pytest.param(0, id="plain", marks=pytest.mark.level(4)), pytest.param(1, id="ordered")]
 )
 def test_nothing_acknowledged_is_lost_when_the_server_crashes_repeatedly(private_server: Server, ordered: int) -> None:
     url = private_server.create_database()

@@ -3,9 +3,9 @@
 import time
 from collections import Counter
 
-from crowd import Crowd, Member, numbers
-from outcomes import dead_letter
 from rowqueue.databases import Session
+from support.crowd import Crowd, Member, numbers
+from support.outcomes import dead_letter
 
 MESSAGES = 1_000
 ERRORS = 3

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
 from rowqueue.databases import Conflict, QueueError, Row, Session
+from support.crowd import Crowd, Member
+from support.waiting import until
 
 SENDERS = CONSUMERS = 8
 KEYS = 4
@@ -65,8 +66,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
     return done
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
+@pytest.mark.level(3)
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(
     crowd: Crowd, session: Session, queue: str, holds: Look, rest: Look, ordered: int
@@ -74,7 +74,7 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
     session.call("set_queue", queue, json.dumps({"ordered": ordered}))
     consumers = crowd.start(work_off, queue, count=CONSUMERS)
     sent = crowd.results(crowd.start(debounce, queue, count=SENDERS))
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    until(lambda: holds(queue) == {}, "the end of the queue", DRAIN_SECONDS)
     crowd.stop(consumers)
     done = [pair for each in crowd.results(consumers) for pair in each]
     accepted = [call for calls, _ in sent for call in calls]
@@ -100,7 +100,7 @@ def replace(member: Member, type: str) -> set[tuple[int, int]]:
     return said
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
     """No consumer claims: each call waits for another one and then changes the message."""
     session.call("send_message", queue, "first", None, None, None, "key")
@@ -138,7 +138,7 @@ def rescue(member: Member, type: str) -> None:
         member.session.call("rescue_expired", type)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -150,7 +150,7 @@ def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     session.call("send_batch", queue, "\n".join(map(str, range(RESULTS))))
     members = crowd.start(leave_results, queue, count=CONSUMERS)
     rescuers = crowd.start(rescue, queue, count=2)
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    until(lambda: holds(queue) == {}, "the end of the queue", DRAIN_SECONDS)
     crowd.stop(members + rescuers)
     crowd.results(rescuers)
     finished: dict[int, str] = {}
@@ -173,7 +173,7 @@ def rebind(member: Member, pattern: str, type: str) -> None:
         member.session.call("unbind_topic", pattern, type)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_message_is_published_to_the_types_that_are_bound_at_that_moment(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:

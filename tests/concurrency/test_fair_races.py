@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
-from outcomes import failure
 from rowqueue.databases import Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Member
+from support.outcomes import failure
+from support.waiting import until
 
 CONSUMERS = 16
 KILLED = 4
@@ -199,7 +198,7 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: S
         pytest.param(SIZES, 1, 0.0, id="one by one"),
         pytest.param(SIZES, 10, 0.0, id="batches"),
         pytest.param(SIZES, 5, 0.05, id="with trouble"),
-        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.heavy),
+        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.level(3)),
     ],
 )
 def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
@@ -247,7 +246,7 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
         crowd.stop(helpers[:2])
         late = sum(crowd.results(helpers[:2]))
         assert late > 0
-    until(lambda: rest(queue) == {}, PATIENCE, f"the end of {queue}")
+    until(lambda: rest(queue) == {}, f"the end of {queue}", PATIENCE)
     crowd.stop()
     crowd.results()
     claims, back = read(path)
@@ -344,7 +343,7 @@ def test_no_message_is_lost_doubled_or_stuck_while_a_queue_changes_its_way(
         crowd.kill(switchers.pop(0))
         switchers += crowd.start(switch, queue)
     sent = [id for ids in crowd.results(senders) for id in ids]
-    until(lambda: rest(queue) == {}, PATIENCE, f"the end of {queue}")
+    until(lambda: rest(queue) == {}, f"the end of {queue}", PATIENCE)
     crowd.stop()
     done = [id for ids in crowd.results(consumers) for id in ids]
     assert {id: count for id, count in Counter(done).items() if count > 1} == {}, "completed twice"

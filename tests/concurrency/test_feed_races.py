@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member, insert
-from queues import Feed, Queue, call, make_feed, make_watched, read
 from rowqueue.databases import Conflict, Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member, insert
+from support.queues import Feed, Queue, call, make_feed, make_watched, read
 
 WRITERS, PUBLISHERS, CONSUMERS = 3, 2, 2
 TRANSACTIONS = 120
@@ -162,7 +160,7 @@ def come_and_go(member: Member, table: str, type: str) -> int:
     return rounds
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_many_publishers_assign_each_number_once_while_triggers_send_and_subscribers_change(
     database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str, crowd: Crowd
 ) -> None:

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, Member, mailbox, numbers
-from outcomes import dead_letter, done, joined, released
 from rowqueue.databases import Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Ledger, Member, mailbox, numbers
+from support.outcomes import dead_letter, done, joined, released
 
 CLAIMERS = 8
 PRODUCERS = 4
@@ -83,7 +81,7 @@ def keep(member: Member, type: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.heavy("firebird")
+@pytest.mark.level(3)
 def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

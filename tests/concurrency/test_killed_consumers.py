@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, Member, numbers, until
 from rowqueue.databases import Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Ledger, Member, numbers
+from support.waiting import until
 
 CONSUMERS = 6
 PRODUCERS = 2
@@ -56,8 +55,7 @@ def produce(member: Member, type: str, first: int) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_every_message_is_finished_though_consumers_are_killed_while_producers_send(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:
@@ -65,7 +63,7 @@ def test_every_message_is_finished_though_consumers_are_killed_while_producers_s
     chance = random.Random(7)
     session.call("send_batch", queue, numbers(-BATCH, BATCH))
     [doomed] = crowd.start(clutch, queue, ledger)
-    until(lambda: sql(f"SELECT 1 FROM {ledger.name}"), PATIENCE, "one consumer holds a batch")
+    until(lambda: sql(f"SELECT 1 FROM {ledger.name}"), "one consumer holds a batch", PATIENCE)
     crowd.kill(doomed)
     consumers = crowd.start(consume, queue, ledger, count=CONSUMERS)
     producers = [crowd.start(produce, queue, number * MESSAGES_A_PRODUCER)[0] for number in range(PRODUCERS)]
@@ -75,7 +73,7 @@ def test_every_message_is_finished_though_consumers_are_killed_while_producers_s
         consumers += crowd.start(consume, queue, ledger)
     crowd.results(producers)
     # No call of rescue_expired: claiming does it.
-    until(lambda: holds(queue) == {}, PATIENCE, "every message is finished")
+    until(lambda: holds(queue) == {}, "every message is finished", PATIENCE)
     crowd.stop()
     crowd.results()
     found = sql(

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, Member, until
 from rowqueue.databases import Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Ledger, Member
+from support.waiting import until
 
 CONSUMERS = 3
 # Long enough for claims to forget about the late ones: they begin where they found something, or a second ago.
@@ -59,14 +58,14 @@ def in_ledger(sql: Sql, ledger: Ledger, ids: list[int]) -> bool:
     return bool(sql(f"SELECT count(*) AS n FROM {ledger.name} WHERE id IN ({listed})")[0]["n"] == len(ids))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("late", "others"),
     [
-        pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.long),
-        pytest.param(-5, [0], id="more-urgent", marks=pytest.mark.long),
+        pytest.param(0, [0], id="of-the-same-priority", marks=pytest.mark.level(4)),
+        pytest.param(-5, [0], id="more-urgent", marks=pytest.mark.level(4)),
         pytest.param(5, [0, 5, 9], id="in-the-middle"),
-        pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.long),
+        pytest.param(0, [-5, 0], id="less-urgent", marks=pytest.mark.level(4)),
     ],
 )
 def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
@@ -81,31 +80,30 @@ def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
 ) -> None:
     crowd.start(consume, queue, ledger, count=CONSUMERS)
     crowd.start(produce, queue, others, count=2)
-    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
+    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, "the queue is busy", 60)
     sender = connect("sender")
     with sender.transaction():
         id = sender.call("send_message", queue, str(LATE), None, late)[0]["id"]
-        until(later(sql, ledger), 60, "others are claimed meanwhile")
-    until(lambda: in_ledger(sql, ledger, [id]), SECONDS[database.name], "the late message is claimed")
+        until(later(sql, ledger), "others are claimed meanwhile", 60)
+    until(lambda: in_ledger(sql, ledger, [id]), "the late message is claimed", SECONDS[database.name])
     crowd.stop()
     crowd.results()
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
     crowd: Crowd, connect: Callable[..., Session], database: Database, queue: str, ledger: Ledger, sql: Sql
 ) -> None:
     crowd.start(consume, queue, ledger, count=CONSUMERS)
     crowd.start(produce, queue, [0], count=2)
-    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, 60, "the queue is busy")
+    until(lambda: sql(f"SELECT count(*) AS n FROM {ledger.name}")[0]["n"] > 200, "the queue is busy", 60)
     taker = connect("taker")
     with pytest.raises(KeyError), taker.transaction():
         ids: list[int] = []
         while not ids:
             ids = [row["id"] for row in taker.call("take_batch", queue, 5)]
-        until(later(sql, ledger), 60, "others are claimed meanwhile")
+        until(later(sql, ledger), "others are claimed meanwhile", 60)
         raise KeyError("roll back")
-    until(lambda: in_ledger(sql, ledger, ids), SECONDS[database.name], "the taken messages are claimed")
+    until(lambda: in_ledger(sql, ledger, ids), "the taken messages are claimed", SECONDS[database.name])
     crowd.stop()
     crowd.results()

@@ -11,12 +11,11 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
 from rowqueue.databases import QueueError, Row, Session
 from rowqueue.install import contract
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.waiting import until
 
 CONSUMERS = 16
 LEASE = 1
@@ -121,7 +120,7 @@ def work_off(
     crowd: Crowd, consumers: list[int], session: Session, type: str, diary: str, sql: Sql, rest: Look, messages: int
 ) -> list[Row]:
     """Wait for the end of all messages, end the consumers, and return what the diary says, by time."""
-    until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, PATIENCE, f"end of {type}")
+    until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, f"end of {type}", PATIENCE)
     crowd.stop()
     crowd.results(consumers)
     assert session.call("claim_batch", type, 1_000) == []  # drops tickets without a message
@@ -131,10 +130,10 @@ def work_off(
     return entries
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("messages", "kills"),
-    [pytest.param(200, 4, id="short"), pytest.param(3_000, 40, id="long", marks=pytest.mark.long)],
+    [pytest.param(200, 4, id="short"), pytest.param(3_000, 40, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_max_active_are_at_work(
     crowd: Crowd,
@@ -192,10 +191,10 @@ def count_claims(member: Member, type: str) -> list[tuple[float, float, int]]:
     return claims
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("rate", "period", "seconds"),
-    [pytest.param(20, 2, 4, id="short"), pytest.param(100, 10, 25, id="long", marks=pytest.mark.long)],
+    [pytest.param(20, 2, 4, id="short"), pytest.param(100, 10, 25, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_rate_are_claimed(
     crowd: Crowd, session: Session, queue: str, sql: Sql, rate: int, period: int, seconds: int
@@ -240,10 +239,10 @@ def test_never_more_than_rate_are_claimed(
             assert count <= rate + (after - start) * rate / period
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("each", "hot", "kills"),
-    [pytest.param(2, 80, 3, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.long)],
+    [pytest.param(2, 80, 3, id="short"), pytest.param(60, 2_000, 40, id="long", marks=pytest.mark.level(4))],
 )
 def test_never_more_than_group_max_active_of_a_group_are_at_work(
     crowd: Crowd,
@@ -290,7 +289,7 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
     assert any(body != HOT for body in bodies[:20]), "the hot group has held up all others"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_never_more_than_group_rate_are_claimed_and_all_groups_continue(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, rest: Look
 ) -> None:

@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from crowd import Crowd, Ledger, Member, numbers
-from outcomes import dead_letter, done
 from rowqueue.databases import Conflict, LeaseLost, QueueError, Session
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Ledger, Member, numbers
+from support.outcomes import dead_letter, done
 
 MESSAGES = 60
 SECONDS = 4.0

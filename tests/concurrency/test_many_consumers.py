@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from crowd import Crowd, Ledger, Member, numbers
-from outcomes import failure
 from rowqueue.databases import Session
+from support.crowd import Crowd, Ledger, Member, numbers
+from support.outcomes import failure
 
 CONSUMERS = 8
 MESSAGES = 100_000
@@ -56,9 +56,9 @@ def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
     ("work", "messages"),
     [
         pytest.param(claim_all, FEWER_MESSAGES, id="claim_fewer"),
-        pytest.param(claim_all, MESSAGES, id="claim_all", marks=pytest.mark.long),
-        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=[pytest.mark.one_engine, pytest.mark.heavy]),
-        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=[pytest.mark.one_engine, pytest.mark.heavy]),
+        pytest.param(claim_all, MESSAGES, id="claim_all", marks=pytest.mark.level(4)),
+        pytest.param(take_all, FEWER_MESSAGES, id="take_all", marks=pytest.mark.level(3)),
+        pytest.param(claim_ring, FEWER_MESSAGES, id="claim_ring", marks=pytest.mark.level(3)),
     ],
 )
 def test_eight_consumers_lose_nothing_and_finish_nothing_twice(
@@ -223,8 +223,7 @@ def drain(member: Member, types: list[str]) -> None:
             time.sleep(0.02)
 
 
-@pytest.mark.one_engine
-@pytest.mark.heavy("firebird")
+@pytest.mark.level(3)
 def test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Any, rest: Look
 ) -> None:

@@ -10,11 +10,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
 from rowqueue.databases import Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.waiting import until
 
 CONSUMERS = 8
 SENDERS = 3
@@ -127,7 +126,7 @@ def finish_off(
     crowd: Crowd, consumers: list[int], holds: Look, type: str, connection: Session, rest: Look
 ) -> dict[str, int]:
     """Wait until nothing is new or active, end the consumers, and return the contents of the tables."""
-    until(lambda: holds(type).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {type}")
+    until(lambda: holds(type).keys() <= {"dead"}, f"the end of {type}", DRAIN_SECONDS)
     crowd.stop()
     crowd.results(consumers)
     assert connection.call("claim_batch", type, 1_000) == []  # drops tickets without a message
@@ -144,7 +143,7 @@ def kill_some(crowd: Crowd, consumers: list[int], replace: Callable[[], list[int
         consumers += replace()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:
@@ -167,7 +166,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     kill_some(crowd, consumers, consume)
     session.call("send_message", queue, f"{HOPELESS}/0/0", None, None, HOPELESS)  # stays until it is cancelled
     sent = sum(crowd.results(senders)) + 1
-    until(lambda: holds(queue).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {queue}")
+    until(lambda: holds(queue).keys() <= {"dead"}, f"the end of {queue}", DRAIN_SECONDS)
     crowd.stop(canceller)
     cancelled = crowd.results(canceller)[0]
     left = finish_off(crowd, consumers, holds, queue, session, rest)
@@ -181,15 +180,15 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         assert sql(f"SELECT count(*) AS n FROM {diary} WHERE id = %s", id)[0]["n"] >= 1
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("priorities", "trouble"),
     [
-        pytest.param(1, 0.0, id="one-priority-all-succeed", marks=pytest.mark.long),
+        pytest.param(1, 0.0, id="one-priority-all-succeed", marks=pytest.mark.level(4)),
         pytest.param(3, 0.3, id="mixed-priorities-many-fail"),
     ],
 )
-def test_no_group_is_left_behind_when_finishing_races_with_claiming(
+def test_no_group_is_lost_when_finishing_races_with_claiming(
     crowd: Crowd,
     session: Session,
     queue: str,
@@ -225,7 +224,7 @@ def rush(member: Member, type: str) -> None:
             rows = member.session.call("finish_batch", rows[0]["batch_key"], None, chance.choice([0, BURST_GROUPS]))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -240,7 +239,7 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
         with session.transaction():
             for n in range(BURST_GROUPS * 3):
                 session.call("send_message", queue, "x", None, None, f"g{n % BURST_GROUPS}")
-        until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of a burst")
+        until(lambda: holds(queue) == {}, "the end of a burst", DRAIN_SECONDS)
     crowd.stop()
     crowd.results()
 
@@ -273,7 +272,7 @@ def take(member: Member, type: str, diary: str, size: int, trouble: float) -> No
             time.sleep(0.02)
 
 
-@pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.level(4)), 3])
 def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     crowd: Crowd,
     session: Session,
@@ -301,7 +300,7 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     assert_order(entries)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_back(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member, insert, until
-from outcomes import failure
-from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member, insert
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
+from support.waiting import until
 
 POLLERS = 5
 WRITERS = 2
@@ -100,7 +99,7 @@ def clutch(member: Member, names: Names) -> None:
     time.sleep(PATIENCE)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str
 ) -> None:
@@ -112,7 +111,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     names = {name: table.name for name, table in tables.items()}
     writers = [crowd.start(write, names, number)[0] for number in range(WRITERS)]
     [doomed] = crowd.start(clutch, names)
-    until(lambda: all(table.states() for table in tables.values()), PATIENCE, "one poller holds rows of each table")
+    until(lambda: all(table.states() for table in tables.values()), "one poller holds rows of each table", PATIENCE)
     pollers = crowd.start(poll, names, can.fold("v"), count=POLLERS)
     crowd.kill(doomed)
     written = [v for values in crowd.results(writers) for v in values]
@@ -121,7 +120,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
     def idle() -> bool:
         return time.monotonic() > settled and not any(table.states() for table in tables.values())
 
-    until(idle, PATIENCE, "every row is finished")
+    until(idle, "every row is finished", PATIENCE)
     crowd.stop(pollers)
     done = Counter(pair for pairs in crowd.results(pollers) for pair in pairs)
     assert {pair: times for pair, times in done.items() if times > 1} == {}
@@ -146,7 +145,7 @@ def claim_often(member: Member, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", ["c-never-active", "f"])
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_messages_finished_during_a_claim_are_not_claimed_again(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
 ) -> None:

@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member
-from queues import LONG_AGO, call
 from rowqueue.databases import Conflict, Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member
+from support.queues import LONG_AGO, call
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 SECONDS = 5
 OWN, SHARED, KILLS = 8, 4, 6
@@ -82,7 +82,7 @@ def forget(member: Member, queue: str) -> int:
     return count
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_forgetting_old_reports_is_in_nobodys_way(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, database: Database
 ) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member
 from rowqueue.databases import Conflict, Session
 from servers import Server
+from support.crowd import Crowd, Member
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 CONSUMERS = 8
 SCHEDULES = 5

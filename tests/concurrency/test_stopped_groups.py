@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
-from outcomes import dead_letter, failure
 from rowqueue.databases import Conflict, Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.crowd import Crowd, Member
+from support.outcomes import dead_letter, failure
+from support.waiting import until
 
 CONSUMERS = 6
 SENDERS = 3
@@ -155,7 +154,7 @@ def check(handled: list[Any], died: list[Any], gone: list[Any]) -> None:
         assert not beside, f"beside the dead letter {id} of {group}: {beside}"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("toggles", [False, True], ids=["on", "toggled"])
 def test_a_group_stands_while_it_has_a_dead_letter_and_continues_afterwards(
     crowd: Crowd,
@@ -175,7 +174,7 @@ def test_a_group_stands_while_it_has_a_dead_letter_and_continues_afterwards(
         crowd.kill(consumers.pop(0))
         consumers += crowd.start(consume, queue)
     assert all(crowd.results(senders))
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue: no group stays stopped")
+    until(lambda: holds(queue) == {}, "the end of the queue: no group stays stopped", DRAIN_SECONDS)
     crowd.stop()
     logs = [*crowd.results(consumers), *crowd.results(operators)]
     whole = {name: [entry for log in logs for entry in log.get(name, [])] for name in ("handled", "died", "gone")}

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crowd import Crowd, Member, until
 from rowqueue.databases import Conflict, QueueError, Row, Session
+from support.crowd import Crowd, Member
+from support.waiting import until
 
 UPDATERS = CONSUMERS = 4
 MESSAGES = 240
@@ -87,7 +88,7 @@ def release(member: Member, type: str) -> int:
     return released
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_message_is_handled_once_with_the_last_body_that_it_was_given(
     crowd: Crowd,
@@ -107,7 +108,7 @@ def test_each_message_is_handled_once_with_the_last_body_that_it_was_given(
     consumers = crowd.start(work_off, queue, count=CONSUMERS)
     releasers = crowd.start(release, queue, count=1)
     updates = [accepted for each in crowd.results(updaters) for accepted in each]
-    until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
+    until(lambda: holds(queue) == {}, "the end of the queue", DRAIN_SECONDS)
     crowd.stop(consumers)
     crowd.stop(releasers)
     done = [pair for each in crowd.results(consumers) for pair in each]

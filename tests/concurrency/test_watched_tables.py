@@ -6,13 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-from capabilities import BY_DATABASE
-from crowd import Crowd, Member
-from queues import Queue, call, make_watched
 from rowqueue.databases import Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.crowd import Crowd, Member
+from support.queues import Queue, call, make_watched
 
 WRITERS = 3
 ROWS = 25

@@ -1,18 +1,10 @@
 """Fixtures of the contract suite, on top of those that every suite shares."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE, Capabilities
-from queues import Feed, Queue, make_feed
 from rowqueue.databases import Database, Session
-
-
-@pytest.fixture
-def can(database: Database) -> Capabilities:
-    """The characteristics of this database."""
-    return BY_DATABASE[database.name]
+from support.queues import Feed, Queue
 
 
 @pytest.fixture(scope="session")
@@ -33,26 +25,9 @@ def lasting_session(database: Database, _lasting: list[Session]) -> Session:
 
 
 @pytest.fixture
-def q(queue: str, session: Session, sql: Callable[..., list[dict[str, Any]]], can: Capabilities) -> Iterator[Queue]:
-    """A queue that no other test uses."""
-    q = Queue(queue, session, sql, can)
-    yield q
-    if q.is_big:
-        q.empty()
-
-
-@pytest.fixture
 def other(q: Queue, connect: Callable[..., Session]) -> Queue:
     """The same queue over a second connection."""
     return q.by(connect("other"))
-
-
-@pytest.fixture
-def feed(q: Queue) -> Iterator[Feed]:
-    """A feed of an empty table that no other test uses."""
-    feed = make_feed(q)
-    yield feed
-    feed.call("drop_feed")
 
 
 @pytest.fixture

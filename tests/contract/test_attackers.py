@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 import servers
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Sql
-from queues import CONTRACT, Feed, Queue, call, refused, watch
 from rowqueue.databases import Database, NotAllowed, QueueError, Row, Session, open_database
-
-pytestmark = pytest.mark.one_version
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Sql
+from support.queues import CONTRACT, Feed, Queue, call, refused, watch
 
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 LOOT = "hunter2"
@@ -208,8 +206,8 @@ def test_claims_of_another_table_are_out_of_reach_of_ones_own(
             call(stranger.sessions["mq_consumer"], "finish_rows", mine["batch_key"], dead_letter(row["id"], LOOT))
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.heavy("firebird")
 def test_nothing_stays_granted_after_unadopt_table(
     private: Callable[[str], Polled], server: servers.Server, database: Database, shape: str
 ) -> None:
@@ -317,7 +315,7 @@ def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: serve
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy("firebird")
+@pytest.mark.level(3)
 def test_only_a_user_who_may_create_triggers_on_a_table_can_watch_it(
     private_feed: Feed, stranger: Stranger, server: servers.Server, database: Database
 ) -> None:

@@ -1,7 +1,7 @@
 """cancel and cancel_key: delete one message that no consumer holds."""
 
 import pytest
-from queues import Queue, ids, in_an_hour
+from support.queues import Queue, ids, in_an_hour
 
 KINDS = pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair"])
 
@@ -89,7 +89,7 @@ def test_cancel_in_an_ordered_queue_leaves_the_rest_of_the_group_in_order(q: Que
     assert claimed == [id for id in sent if id != sent[place]]
 
 
-def test_cancel_of_a_message_behind_an_active_head_keeps_the_group_waiting(q: Queue) -> None:
+def test_cancel_of_a_message_after_an_active_head_keeps_the_group_waiting(q: Queue) -> None:
     q.ordered()
     _head, second, third = (q.send(group_key="a") for _ in range(3))
     key = q.claim_key(10)

@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from queues import Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row, Session
+from support.capabilities import Capabilities
+from support.queues import Queue, ids, in_an_hour, in_time
 
 
 @pytest.fixture

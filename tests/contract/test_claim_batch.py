@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Session
 from servers import Server
+from support.queues import LONG_AGO, Queue, ids, in_an_hour
 
 
 def test_claim_batch_claims_in_order_of_priority_then_run_at_then_id(q: Queue) -> None:
@@ -218,7 +218,7 @@ def test_claim_batch_of_an_ordered_queue_after_a_rolled_back_claim_starts_at_the
     assert [(row["id"], row["attempt"]) for row in other.claim(10)] == [(first, 1)]
 
 
-def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue) -> None:
+def test_claim_batch_finds_messages_of_many_priorities_past_its_marks(q: Queue) -> None:
     """More priorities than a queue has low-water marks, sent repeatedly after claims."""
     for turn in range(4):
         sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from outcomes import failure
-from queues import Queue, call, ids, in_an_hour
 from rowqueue.databases import Row, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.outcomes import failure
+from support.queues import Queue, call, ids, in_an_hour
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_claim_wraparound_takes_after_id_anywhere(q: Queue) -> None:
 
 
 @any_way
-def test_a_claim_of_a_ring_visits_what_failed_only_in_the_next_round(q: Queue, way: str) -> None:
+def test_a_round_robin_claim_retries_a_failed_message_in_the_next_round_only(q: Queue, way: str) -> None:
     """The purpose of a ring: a message that always fails does not come back before all others had their turn."""
     sent = q.send_many(4)
     seen = []
@@ -383,7 +383,6 @@ def test_consumers_that_race_round_a_ring_share_its_messages(q: Queue, connect: 
     assert min(turns.values()) >= 2
 
 
-@pytest.mark.one_version
 def test_claim_wraparound_keeps_its_position_after_a_server_restart(private_server: Server) -> None:
     url = private_server.create_database()
     database = open_database(url)

@@ -1,7 +1,7 @@
 """complete: one claimed message is done."""
 
 import pytest
-from queues import NO_KEY, Queue, ids
+from support.queues import NO_KEY, Queue, ids
 
 
 def test_complete_deletes_one_message_and_leaves_the_rest_of_the_batch(q: Queue) -> None:

@@ -1,6 +1,6 @@
 """complete_batch: all messages that the batch key still holds are done."""
 
-from queues import NO_KEY, Queue, ids
+from support.queues import NO_KEY, Queue, ids
 
 
 def test_complete_batch_deletes_all_of_the_batch_and_nothing_else(q: Queue) -> None:

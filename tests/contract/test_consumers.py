@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, call
 from rowqueue.databases import Conflict, QueueError, Row
 from servers import Server
-
-pytestmark = pytest.mark.one_version
+from support.queues import LONG_AGO, Queue, call
 
 TOTALS = ("completed", "failed", "dead", "busy_ms", "waited_ms")
 FIGURES = ("sent", "completed", "failed", "dead", "waited_ms", "busy_ms")

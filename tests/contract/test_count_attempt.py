@@ -1,7 +1,7 @@
 """count_attempt: a take was rolled back, and counts as a failed attempt."""
 
 import pytest
-from queues import Queue, ids
+from support.queues import Queue, ids
 
 
 def test_count_attempt_counts_a_take_that_was_rolled_back(q: Queue) -> None:

@@ -1,7 +1,7 @@
 """dead_letter: a message can never succeed."""
 
 import pytest
-from queues import NO_KEY, Queue, ids
+from support.queues import NO_KEY, Queue, ids
 
 
 def test_dead_letter_ends_a_message_that_has_attempts_left(q: Queue) -> None:

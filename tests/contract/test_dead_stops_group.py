@@ -7,8 +7,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from queues import Queue, call
 from rowqueue.databases import QueueError
+from support.queues import Queue, call
 
 STOPS = {"ordered": 1, "dead_stops_group": 1}
 

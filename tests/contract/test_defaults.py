@@ -4,13 +4,11 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter
-from polling import SHAPES, Polled
-from queues import Queue, ids, make_feed
 from rowqueue.databases import Row, Session
-
-pytestmark = pytest.mark.one_version
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter
+from support.polling import SHAPES, Polled
+from support.queues import Queue, ids, make_feed
 
 SHOWN, CHANGED = 20, 1_000
 

@@ -3,9 +3,7 @@
 from typing import Any
 
 import pytest
-from queues import Queue, in_an_hour
-
-pytestmark = pytest.mark.one_version
+from support.queues import Queue, in_an_hour
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},

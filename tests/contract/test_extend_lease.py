@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from queues import NO_KEY, Queue
+from support.queues import NO_KEY, Queue
 
 
 def left(q: Queue, id: int) -> float:

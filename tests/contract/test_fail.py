@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from queues import NO_KEY, Queue
+from support.queues import NO_KEY, Queue
 
 
 def fail(q: Queue, id: int, error: str | None = "busy", retry: int | None = None) -> str | None:

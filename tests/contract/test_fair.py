@@ -6,10 +6,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Database, Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 # No token is added while a test runs.
 DAY = 86_400
@@ -63,7 +61,7 @@ def test_a_claim_continues_after_the_group_where_the_last_one_stopped(q: Queue, 
     assert turns(q, *[size] * 8) == [" ".join(expected[n : n + size]) for n in range(0, 8 * size, size)]
 
 
-def test_a_single_message_waits_one_round_behind_a_group_with_very_many(q: Queue) -> None:
+def test_a_single_message_waits_one_round_after_a_group_with_very_many(q: Queue) -> None:
     q.fair().is_big = True
     for _ in range(5):
         q.call("send_batch", "\n".join(["many"] * 1_000))

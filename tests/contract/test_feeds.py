@@ -2,18 +2,18 @@
 
 import base64
 import json
+import re
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
-from queues import CONTRACT, Feed, Queue, call, make_feed, make_table, read, refused
 from rowqueue.databases import Session
+from support.queues import CONTRACT, Feed, Queue, call, make_feed, make_table, read, refused
 from test_hostile_input import TEXTS, skip_blank_endings
-
-pytestmark = pytest.mark.one_version
 
 
 def run(connection: Any, text: str) -> None:
@@ -148,7 +148,6 @@ def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
         feed.call("rewind_feed", "nobody", 1)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> None:
     skip_blank_endings(feed.q, text)
@@ -196,7 +195,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("names", HOSTILE.values(), ids=HOSTILE)
 def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, str, str]) -> None:
     suffix = uuid.uuid4().hex[:8]
@@ -223,7 +221,6 @@ def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, st
 MALFORMED = ["", " ", '"', '""', "a.b.c.d", ".a", "a.", "a b", "a;b", 'a"b"', '"a"b', "'a'", "a--", "x" * 201, None]
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("argument", ["table", "key_columns", "sync_column"])
 def test_create_feed_refuses_a_malformed_name(q: Queue, argument: str) -> None:
     table = make_table(q)
@@ -438,3 +435,20 @@ def test_counters_do_not_wait_for_each_other(q: Queue, other: Queue) -> None:
     with q.session.transaction():
         assert q.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]
         assert second.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]
+
+
+@pytest.mark.product("postgresql", "mysql", "mariadb")
+def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
+    """docs/operate/tables.md shows it."""
+    page = Path(__file__).parents[2].joinpath("docs/operate/tables.md").read_text("utf-8")
+    blocks = re.findall(r"^```sql\n(CREATE [^`]*? article_republish\b[^`]*)^```", page, re.M)
+    [block] = [block for block in blocks if ("plpgsql" in block) == (feed.q.can.view == "mq.message_state")]
+    feed.sql(re.sub(r"\barticle\b", feed.table, block).replace("article_republish", f"{feed.table}_republish"))
+    feed.write(1, 2)
+    assert feed.publish() == 2
+    feed.sql("UPDATE {t} SET v = 'forgotten' WHERE id = 1")
+    feed.change(2, "as it should be")
+    assert feed.numbers() == {1: None, 2: None}
+    assert feed.publish() == 2
+    assert feed.publish() == 0
+    assert feed.numbers() == {1: 3, 2: 4}

@@ -3,9 +3,7 @@
 from typing import Any
 
 import pytest
-from queues import Queue, ids, in_an_hour
-
-pytestmark = pytest.mark.one_version
+from support.queues import Queue, ids, in_an_hour
 
 
 def find(q: Queue, **by: Any) -> list[int]:

@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from queues import Queue, in_an_hour
 from rowqueue.databases import QueueError
+from support.queues import Queue, in_an_hour
 
 
 def found(q: Queue, prefix: str | None = None, after: str | None = None, size: int | None = 1000) -> list[str]:

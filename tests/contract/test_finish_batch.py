@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from outcomes import dead_letter, done, failure, hostile_errors, joined, released
-from queues import NO_KEY, Queue, ids
+from support.outcomes import dead_letter, done, failure, hostile_errors, joined, released
+from support.queues import NO_KEY, Queue, ids
 
 
 def test_finish_batch_completes_all_when_none_failed(q: Queue) -> None:
@@ -271,7 +271,6 @@ def test_finish_batch_takes_its_own_failures_into_the_next_batch_when_they_are_d
     assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
 
 
-@pytest.mark.heavy("firebird")
 def test_finish_batch_fails_10000_messages_at_once(q: Queue) -> None:
     sent = q.send_many(10_000)
     q.on("finish_batch", q.claim_key(10_000), joined(*(dead_letter(id, "broken") for id in sent)))

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from outcomes import dead_letter, done, failure, joined, released
-from queues import LONG_AGO, NO_KEY, Queue, ids
+from support.outcomes import dead_letter, done, failure, joined, released
+from support.queues import LONG_AGO, NO_KEY, Queue, ids
 
 LOST = "batch_key: this batch was finished, released or rescued"
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import NO_KEY, Queue, refused
+from support.outcomes import dead_letter
+from support.queues import NO_KEY, Queue, refused
 
 # The ways to end a claim, their results, and the message's state afterwards.
 ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {

@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from queues import Queue
-
-pytestmark = pytest.mark.one_version
+from support.queues import Queue
 
 GOOD = [
     "{}",

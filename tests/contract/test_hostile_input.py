@@ -5,11 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import Queue, call, ids, refused
 from rowqueue.databases import Session
-
-pytestmark = pytest.mark.one_engine
+from support.outcomes import dead_letter
+from support.queues import Queue, call, ids, refused
 
 BIG = 16_777_216
 # Texts that have a meaning to a database, a driver or a shell; here they must have none.
@@ -110,7 +108,6 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     assert each.states() == {id: "A"}
 
 
-@pytest.mark.one_version
 @hostile
 def test_an_ordered_queue_distinguishes_hostile_groups(q: Queue, text: str) -> None:
     q.ordered()
@@ -147,7 +144,7 @@ def big(filler: str) -> str:
     return filler * (BIG // len(filler.encode()))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("filler", ["x", "é", "😀", "'", "\\", "\n"])
 def test_a_body_of_16_mib_comes_back_byte_for_byte(q: Queue, filler: str) -> None:
     body = big(filler)
@@ -161,7 +158,7 @@ def test_a_body_of_16_mib_comes_back_byte_for_byte(q: Queue, filler: str) -> Non
     q.call("purge", "C")
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_send_message_and_send_batch_take_16_mib_too(q: Queue) -> None:
     body = big("x")
     q.send(body)
@@ -173,7 +170,7 @@ def test_send_message_and_send_batch_take_16_mib_too(q: Queue) -> None:
         q.on("complete_batch", row["batch_key"])
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("body", [big("x") + "x", big("é") + "x", big("😀")[:-1] + "éxxx"], ids=["1", "2", "4"])
 def test_a_body_of_16_mib_and_a_byte_is_refused_by_every_way(q: Queue, body: str) -> None:
     assert len(body.encode()) == BIG + 1

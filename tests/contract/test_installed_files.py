@@ -7,8 +7,6 @@ from rowqueue.databases import Database, NotAllowed, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
-pytestmark = pytest.mark.one_version
-
 
 def test_every_released_file_is_recorded_with_its_hash_and_none_as_changed(database: Database) -> None:
     found = database.installed() or {}

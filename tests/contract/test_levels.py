@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from queues import Feed, Queue, in_time, make_feed, refused
 from rowqueue.databases import Conflict, Row
+from support.queues import Feed, Queue, in_time, make_feed, refused
 
 KEY = "key"
 

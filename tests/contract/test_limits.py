@@ -9,12 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from outcomes import failure
-from queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 from rowqueue.databases import Row
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.outcomes import failure
+from support.queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 
 LIMITS = ("max_active", "rate", "group_max_active", "group_rate")
 PERIODS = ("rate_seconds", "group_rate_seconds")
@@ -360,7 +358,7 @@ def test_a_claim_that_finds_nothing_spends_nothing(q: Queue) -> None:
     assert len(q.claim(10)) == 1
 
 
-@pytest.mark.parametrize(("rate", "seconds"), [(20, 1), pytest.param(3, 2, marks=pytest.mark.any_engine)])
+@pytest.mark.parametrize(("rate", "seconds"), [(20, 1), (3, 2)])
 def test_a_bucket_gains_tokens_and_fractions_of_them(q: Queue, rate: int, seconds: int) -> None:
     limited(q, 0, rate=rate, rate_seconds=seconds)
     q.send_many(rate * 10)
@@ -377,7 +375,7 @@ def test_a_bucket_gains_tokens_and_fractions_of_them(q: Queue, rate: int, second
     assert count >= rate + (1 if rate == 3 else rate // 2)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_bucket_never_holds_more_than_rate(q: Queue) -> None:
     limited(q, 20, rate=2, rate_seconds=1)
     time.sleep(1.6)
@@ -387,7 +385,7 @@ def test_a_bucket_never_holds_more_than_rate(q: Queue) -> None:
     assert 2 <= count <= 2 + (time.monotonic() - begun) * 2
 
 
-def test_a_high_rate_holds_to_the_letter(q: Queue) -> None:
+def test_a_high_rate_is_kept_exactly(q: Queue) -> None:
     q.call("set_queue", rate=1_000_000, rate_seconds=DAY)
     q.send_many(10)
     assert len(q.claim(4)) == 4
@@ -808,7 +806,6 @@ def test_all_limits_hold_together(q: Queue) -> None:
     assert total.total() == 8 and max(total.values()) <= 3
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("options", [{"ordered": 1}, {"group_max_active": 1}, {"group_max_active": 1, "fair": 1}])
 def test_groups_that_differ_in_case_accent_or_blank_have_places_of_their_own(q: Queue, options: dict[str, int]) -> None:
     """MariaDB keeps the results of subqueries by the collation of what they are asked for."""

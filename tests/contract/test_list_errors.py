@@ -1,10 +1,8 @@
 """list_errors, and redrive_all by its errors: dead letters grouped by error."""
 
 import pytest
-from outcomes import dead_letter
-from queues import Queue
-
-pytestmark = pytest.mark.one_version
+from support.outcomes import dead_letter
+from support.queues import Queue
 
 
 def die(q: Queue, *errors: str | None, **options: str) -> list[int]:
@@ -123,7 +121,7 @@ def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
     assert errors(another) == {"no": 1}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None:
     """Also the oldest ones, when more than 10,000 of other errors are newer."""
     [old] = die(q, "old")

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Shape, Sql
-from queues import call
 from rowqueue.databases import Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Shape, Sql
+from support.queues import call
 
 
 @pytest.fixture

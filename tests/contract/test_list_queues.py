@@ -1,9 +1,6 @@
 """list_queues: the policies of queues, read only."""
 
-import pytest
-from queues import CONTRACT, Queue
-
-pytestmark = pytest.mark.one_version
+from support.queues import CONTRACT, Queue
 
 
 def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> None:

@@ -4,10 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue
 from rowqueue.databases import Row
-
-pytestmark = pytest.mark.one_version
+from support.queues import LONG_AGO, Queue
 
 CLAIMS = ["claim_batch", "claim_wraparound", "finish_batch", "get_message", "take_batch"]
 

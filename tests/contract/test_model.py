@@ -18,9 +18,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from outcomes import dead_letter, done, failure, released
-from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
+from support.outcomes import dead_letter, done, failure, released
+from support.queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 
 MAX_ATTEMPTS = 3
 RETRIES = st.sampled_from([None, -1, 0, 3_600])
@@ -842,7 +842,6 @@ class LimitedQueue(PlainQueue):
         assert all(count <= 2 for group, count in groups.items() if group is None)
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize(
     ("machine", "examples"), [(PlainQueue, 20), (OrderedQueue, 10), (StoppingQueue, 10), (LimitedQueue, 10)]
 )

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from queues import Queue
+from support.queues import Queue
 
 
 def test_now_is_on_the_clock_that_the_queue_uses(q: Queue) -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from queues import CONTRACT, Queue, call, required
 from rowqueue.install.contract import Argument
+from support.queues import CONTRACT, Queue, call, required
 
 TAKING = sorted(name for name, procedure in CONTRACT.procedures.items() if procedure.options)
 NUMBERS = {"integer", "bigint", "flag"}

@@ -1,13 +1,12 @@
 """Ordered queues crossed with takes, priorities, times, retries, expired leases and cancels: no group gets stuck."""
 
+import contextlib
 from datetime import timedelta
 from itertools import product
 
 import pytest
-from outcomes import failure
-from queues import LONG_AGO, Queue, in_time
-
-pytestmark = pytest.mark.one_engine
+from support.outcomes import failure
+from support.queues import LONG_AGO, Queue, in_time
 
 STEPS = ("take", "claim", "roll back", "expire", "fail", "cancel")
 SENT = list(product([0, -1, 1], ["now", "past", "late"]))
@@ -63,7 +62,7 @@ class Groups:
         return sum(map(len, self.sent.values())) - sum(map(len, self.done.values()))
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("steps", list(product(STEPS, repeat=2)), ids=", ".join)
 @pytest.mark.parametrize("last", ["take", "claim"])
 def test_every_message_of_every_group_is_handled_in_order(q: Queue, steps: tuple[str, str], last: str) -> None:
@@ -90,3 +89,20 @@ def test_a_take_whose_old_ticket_is_the_next_messages_own_leaves_that_one_claima
     first, second = q.send(group_key="g"), q.send(group_key="g", priority=-1)
     assert [row["id"] for row in q.call("take_batch")] == [first]
     assert [row["id"] for row in q.call("take_batch")] == [second]
+
+
+@pytest.mark.product("postgresql", "mysql", "mariadb")
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_a_group_continues_while_its_next_message_is_being_cancelled(q: Queue, other: Queue, ending: str) -> None:
+    """A cancel in an open transaction: its group's head is finished meanwhile, and no call waits."""
+    q.ordered()
+    _, second, _ = (q.send(body, group_key="g") for body in "123")
+    [head] = q.claim()
+    with contextlib.suppress(KeyError), other.session.transaction():
+        assert other.one("cancel", second) == 1
+        assert q.claim(10) == []
+        assert q.one("complete", head["id"], head["batch_key"]) == 1
+        if ending == "rollback":
+            raise KeyError
+    drained = [row["body"] for _ in "123" for row in q.call("take_batch")]
+    assert drained == {"commit": ["3"], "rollback": ["2", "3"]}[ending]

@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from polling import SHAPES, Polled
-from queues import (
+from rowqueue.databases import Session
+from rowqueue.install.contract import Argument, Column
+from support.capabilities import Capabilities
+from support.polling import SHAPES, Polled
+from support.queues import (
     CONTRACT,
     POLLING,
     Queue,
@@ -22,10 +24,6 @@ from queues import (
     refused,
     required,
 )
-from rowqueue.databases import Session
-from rowqueue.install.contract import Argument, Column
-
-pytestmark = pytest.mark.one_engine
 
 PROCEDURES = sorted(CONTRACT.procedures)
 LIMITED = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from queues import Queue, call
+from support.queues import Queue, call
 
 CLAIMS = ["get_message", "claim_batch", "claim_wraparound", "take_batch"]
 

@@ -3,10 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from outcomes import dead_letter
-from queues import LONG_AGO, Queue, ids, in_an_hour
-
-pytestmark = pytest.mark.one_version
+from support.outcomes import dead_letter
+from support.queues import LONG_AGO, Queue, ids, in_an_hour
 
 
 def test_peek_shows_new_messages_in_claim_order_the_delayed_ones_last(q: Queue) -> None:

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled, Sql
 from rowqueue.databases import LeaseLost, QueueError, Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled, Sql
 
 STEPS = 60
 
@@ -121,7 +119,7 @@ class Consumers:
                 self.table.finish(rows[0]["batch_key"])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4, 5))])
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.level(4)) for seed in (3, 4, 5))])
 @pytest.mark.parametrize("shape", ["a", "a-never-active", "a-deleted", "c", "c-never-active", "e", "f"])
 def test_no_row_is_stuck_or_held_twice_while_others_change_it(
     queue: str, session: Session, sql: Sql, can: Capabilities, shape: str, seed: int

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter, done, failure, hostile_errors, joined, released
-from polling import SHAPES, Polled, Shape, Sql, create_table
-from queues import NO_KEY, call, refused
 from rowqueue.databases import Row, Session
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter, done, failure, hostile_errors, joined, released
+from support.polling import SHAPES, Polled, Shape, Sql, create_table
+from support.queues import NO_KEY, call, refused
 
 every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 keyed = pytest.mark.parametrize("shape", [SHAPES[name] for name in ("a", "e")], ids=["a", "e"])
@@ -34,7 +32,6 @@ def make(queue: str, session: Session, sql: Sql, can: Capabilities) -> Make:
 # ---- each shape ----------------------------------------------------------------------------------
 
 
-@pytest.mark.one_version
 @every_shape
 def test_rows_are_claimed_once_finished_and_never_claimed_again(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3", "4", "5")
@@ -55,7 +52,6 @@ def test_rows_are_claimed_once_finished_and_never_claimed_again(make: Make, shap
     assert table.values(table.claim(10)) == ["6"]
 
 
-@pytest.mark.one_version
 @every_shape
 def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_can_be_retried(
     make: Make, shape: Shape
@@ -141,7 +137,6 @@ def test_redrive_row_retries_no_row_of_another_table(make: Make) -> None:
     assert mine.count("unadopt_table", other.name) == 1
 
 
-@pytest.mark.one_version
 @every_shape
 def test_an_expired_claim_is_claimed_again_and_its_first_consumer_changes_nothing_more(
     make: Make, shape: Shape
@@ -163,7 +158,6 @@ def test_an_expired_claim_is_claimed_again_and_its_first_consumer_changes_nothin
     }
 
 
-@pytest.mark.one_version
 @every_shape
 def test_a_part_of_a_claim_is_finished_and_the_others_stay_claimed(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3", "4", "5")
@@ -188,7 +182,6 @@ def test_a_part_of_a_claim_is_finished_and_the_others_stay_claimed(make: Make, s
     assert sorted(table.states()) == [("E", 1), ("N", 0), ("N", 1)]
 
 
-@pytest.mark.one_version
 @every_shape
 def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2")
@@ -202,7 +195,6 @@ def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make,
         table.finish(row["batch_key"])
 
 
-@pytest.mark.one_version
 @every_shape
 def test_unadopt_table_releases_claimed_rows_and_forgets_the_rest(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3")

@@ -5,10 +5,8 @@ from contextlib import closing, suppress
 from datetime import datetime
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour
 from rowqueue.databases import Database, open_database
-
-pytestmark = pytest.mark.one_version
+from support.queues import LONG_AGO, Queue, ids, in_an_hour
 
 
 def one_in_each_state(q: Queue) -> dict[str, int]:

@@ -5,12 +5,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
-import pytest
 import servers
-from queues import Queue, call
 from rowqueue.databases import Database, Row, Session, open_database
-
-pytestmark = pytest.mark.one_version
+from support.queues import Queue, call
 
 # On every database; a database adds checks of its own.
 COMMON = {"oldest_transaction", "expired_leases", "dead_dedup_keys", "changed_objects", "missing_indexes"}

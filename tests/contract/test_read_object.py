@@ -7,8 +7,6 @@ import pytest
 from objects import expected, read, texts
 from rowqueue.databases import Database
 
-pytestmark = pytest.mark.one_version
-
 Sql = Callable[..., list[dict[str, Any]]]
 
 GOOD = [
@@ -58,6 +56,6 @@ def test_objects_of_every_kind_are_read_as_python_reads_them(database: Database,
     _check(database, sql, texts(1, 500))
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_ten_thousand_objects_are_read_as_python_reads_them(database: Database, sql: Sql) -> None:
     _check(database, sql, texts(2, 10_000))

@@ -4,10 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import LONG_AGO, Queue, ids
-
-pytestmark = pytest.mark.one_version
+from support.outcomes import dead_letter
+from support.queues import LONG_AGO, Queue, ids
 
 
 def dead(q: Queue, count: int, **options: Any) -> list[int]:
@@ -98,8 +96,7 @@ def test_redrive_keeps_the_dedup_key_taken(q: Queue) -> None:
     assert q.call("send_message", "b", dedup_key="d") == [{"id": id, "created": 0, "changed": 0, "state": "N"}]
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy("firebird")
+@pytest.mark.level(1)
 def test_redrive_all_does_the_1000_oldest_dead_a_call_or_up_to_10000(q: Queue) -> None:
     old = q.send_many(11_000)
     for _ in range(2):

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from queues import LONG_AGO, NO_KEY, Queue, ids
+from support.queues import LONG_AGO, NO_KEY, Queue, ids
 
 
 def test_release_batch_makes_the_messages_new_again_without_an_attempt(q: Queue) -> None:
@@ -22,7 +22,7 @@ def test_release_batch_puts_the_messages_back_at_their_old_place(q: Queue) -> No
     assert ids(q.claim(3)) == [*sent[:2], sent[4]]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_release_batch_puts_a_message_back_where_claims_have_long_passed(q: Queue) -> None:
     """A claim may begin where earlier ones found something: what is put back before that must not be missed."""
     old = q.send(run_at=LONG_AGO)

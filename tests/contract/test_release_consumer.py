@@ -3,8 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from queues import LONG_AGO, Queue, ids
 from rowqueue.databases import QueueError
+from support.queues import LONG_AGO, Queue, ids
 
 
 def me(q: Queue) -> str:

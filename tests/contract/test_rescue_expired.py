@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from queues import LONG_AGO, Queue, call, ids
+from support.queues import LONG_AGO, Queue, call, ids
 
 
 def test_rescue_expired_makes_the_messages_of_expired_claims_new_and_counts_the_attempt(q: Queue) -> None:
@@ -90,7 +90,7 @@ def test_rescue_expired_skips_a_lease_that_is_being_extended(q: Queue, other: Qu
     assert q.one("complete_batch", key) == 1
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_rescue_expired_does_at_most_1000_claims_a_call(q: Queue) -> None:
     q.send_many(1_001)
     with q.session.transaction():

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import servers
-from outcomes import dead_letter
-from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row
-
-pytestmark = pytest.mark.one_engine
+from support.outcomes import dead_letter
+from support.queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 
 LOST = "batch_key: does not hold message {}"
 
@@ -211,7 +209,7 @@ def test_a_result_is_deleted_with_its_message(
     id = set_aside(q, state)
     other = q.send()
     if way == "purge":
-        assert q.count("purge", letter) >= 1
+        assert q.count("purge", letter) == (2 if letter == "N" else 1)
     elif way == "cancel" and letter != "C":
         assert q.one("cancel", id) == 1
     elif way == "purge before" and letter in "EC":
@@ -221,7 +219,7 @@ def test_a_result_is_deleted_with_its_message(
         return
     assert (q.on("get_result", id), kept()) == ([], 0)
     assert q.count("purge", "C", LONG_AGO) == 0
-    assert other in q.states() or letter == "N"
+    assert (other in q.states()) == ((way, letter) != ("purge", "N"))
 
 
 def test_a_message_that_is_taken_keeps_the_result_of_an_earlier_attempt(q: Queue, kept: Callable[[], int]) -> None:

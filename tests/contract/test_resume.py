@@ -1,6 +1,6 @@
 """resume: claims continue after a pause."""
 
-from queues import Queue, ids
+from support.queues import Queue, ids
 
 
 def test_resume_says_whether_the_queue_was_paused(q: Queue) -> None:

@@ -10,10 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 import servers
 from cronsim import CronSim, CronSimError
-from queues import CONTRACT, Queue, call, refused
 from rowqueue.databases import QueueError, Session
-
-pytestmark = pytest.mark.one_engine
+from support.queues import CONTRACT, Queue, call, refused
 
 # The same zone under the names that databases know.
 ZONES = {
@@ -260,7 +258,7 @@ def by_cronsim(cron: str, after: datetime, zone: ZoneInfo) -> datetime | None:
     return None
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.level(4))])
 def test_random_expressions_mean_what_another_implementation_takes_them_for(
     session: Session, named: Callable[[str], str], count: int
 ) -> None:

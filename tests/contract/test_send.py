@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from queues import Queue, call
 from rowqueue.databases import Session
+from support.queues import Queue, call
 
 
 def test_send_makes_a_new_message_that_a_claim_returns(q: Queue) -> None:

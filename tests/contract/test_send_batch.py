@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_time
+from support.queues import LONG_AGO, Queue, ids, in_time
 
 BIG = 16_777_216
 
@@ -118,8 +118,6 @@ def test_send_batch_names_the_line_of_a_body_that_is_too_big(q: Queue) -> None:
         q.call("send_batch", "small\n" + "x" * (BIG + 1) + "\nsmall")
 
 
-@pytest.mark.one_engine
-@pytest.mark.heavy("firebird")
 def test_send_batch_measures_the_body_and_not_its_json(q: Queue) -> None:
     """6 bytes a character on the wire, 2 in the body."""
     assert q.count("send_batch", '"' + "\\u00e9" * 3_000_000 + '"') == 1

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
+from support.queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 # Seconds; long enough to distinguish waiting from not waiting.
 A_MOMENT = 0.3
@@ -594,7 +594,6 @@ def test_a_group_continues_after_its_failed_head_is_postponed(q: Queue) -> None:
     assert (q.row(head)["error"], q.row(head)["body"]) == ("busy", "first")
 
 
-@pytest.mark.one_version
 def test_a_replaced_message_wakes_waiting_consumers(q: Queue, connect: Callable[..., Any]) -> None:
     q.send("first", dedup_key="d", run_at=in_an_hour())
     waiting = connect("waiting")

@@ -10,7 +10,7 @@ import pytest
 from objects import expected
 from rowqueue.databases import Database
 
-pytestmark = [pytest.mark.product("postgresql", "mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 RANGES = {"priority": (-32_768, 32_767), "max_attempts": (1, 1_000), "delay_seconds": (0, 315_360_000)}

@@ -5,10 +5,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from queues import Queue, in_an_hour
 from rowqueue.databases import Row
-
-pytestmark = pytest.mark.one_engine
+from support.queues import Queue, in_an_hour
 
 # No token is added while a test runs.
 DAY = 86_400

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from outcomes import failure
-from queues import Queue, in_an_hour
 from rowqueue.databases import Session
+from support.outcomes import failure
+from support.queues import Queue, in_an_hour
 
 DEFAULTS = {
     "lease_seconds": 60,

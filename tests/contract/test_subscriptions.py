@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import servers
-from capabilities import Capabilities
-from queues import Queue, call, refused, watch
 from rowqueue.databases import Database, Row, Session
+from support.capabilities import Capabilities
+from support.queues import Queue, call, refused, watch
 
 Sql = Callable[..., list[Row]]
 
@@ -237,7 +237,6 @@ def test_an_ordered_queue_gets_its_events_strictly_one_after_the_other(q: Queue,
     assert told == [("U", [2]), ("U", [1]), ("D", [2])]
 
 
-@pytest.mark.one_version
 def test_a_write_wakes_waiting_consumers(q: Queue, table: Table, connect: Callable[..., Session]) -> None:
     table.subscribe(q)
     waiting = connect("waiting")
@@ -257,7 +256,6 @@ def test_a_write_wakes_waiting_consumers(q: Queue, table: Table, connect: Callab
         assert answer.result(30)[0]["ready"] == 1
 
 
-@pytest.mark.one_version
 def test_a_writer_needs_no_right_on_the_queue(
     q: Queue, table: Table, server: servers.Server, database: Database, can: Capabilities
 ) -> None:
@@ -474,7 +472,6 @@ def test_a_table_that_cannot_be_watched_is_refused(
         sql(f"DROP TABLE {keyless}")
 
 
-@pytest.mark.one_version
 def test_uninstalling_leaves_the_watched_tables_to_their_writers(
     installed_database: Database, server: servers.Server, can: Capabilities
 ) -> None:
@@ -495,7 +492,6 @@ def test_uninstalling_leaves_the_watched_tables_to_their_writers(
 
 
 @pytest.mark.parametrize("action", ["", "i", "X", "IX", "II", "IUDI", "I,U", " I"])
-@pytest.mark.one_version
 def test_an_action_is_one_or_more_of_three_letters(q: Queue, table: Table, action: str) -> None:
     with refused("invalid_argument", "action: "):
         table.subscribe(q, action)

@@ -4,7 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from queues import LONG_AGO, Queue, ids
+from support.queues import LONG_AGO, Queue, ids
 
 
 def take(q: Queue, size: int) -> list[int]:

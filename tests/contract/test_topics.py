@@ -9,10 +9,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, call, ids, in_an_hour, make_watched, refused
 from rowqueue.databases import Session
-
-pytestmark = pytest.mark.one_engine
+from support.queues import LONG_AGO, Queue, call, ids, in_an_hour, make_watched, refused
 
 TOPIC = "topic: must be words separated by dots, without *, #, quotes, backslashes or white space"
 PATTERN = "pattern: must be words separated by dots; a word may be * or #"

@@ -11,15 +11,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, done, joined, released
-from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue.databases import DatabaseError, Session, open_database
 from rowqueue.install import apply as install
 from rowqueue.install.contract import sql_root
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, done, joined, released
+from support.queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 
 READING = {
     "queue_stats",
@@ -439,7 +437,6 @@ def prepared(place: Place, q: Queue, procedure: str, ordered: int) -> Call:
 
 
 @each
-@pytest.mark.heavy("firebird")
 def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
     """Undone with it, and committed with it and not before; what is refused is no part of it."""
     before = prepared.rows()
@@ -468,7 +465,7 @@ def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
     assert mine() == refusals + 2
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.product("postgresql")
 @each
 def test_a_call_can_be_prepared_for_two_phase_commit_if_its_queue_does_not_notify(prepared: Call) -> None:
@@ -510,7 +507,7 @@ def fails(prepared: Call, goes_on: bool) -> bool:
     return failed
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @each
 def test_a_call_that_fails_halfway_changes_nothing(prepared: Call) -> None:
     """One kind of change after the other fails, inside the caller's transaction, which continues, and outside one."""

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 from catalog import SIGNATURES, Listed, columns_of_a_call, expected, is_type
-from queues import CONTRACT, Queue
 from rowqueue.databases import Database, Session
 from rowqueue.install.contract import CORE
+from support.queues import CONTRACT, Queue
 from test_parity import rows_of
-
-pytestmark = pytest.mark.one_version
 
 
 def differences(found: list[Listed], contracts: list[Listed]) -> list[tuple[Listed | None, Listed | None]]:

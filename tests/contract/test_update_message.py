@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row
+from support.queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
 CHANGED = [{"affected": 1, "state": "N"}]
 

@@ -1,13 +1,11 @@
 """version: the release and the areas that are installed."""
 
 import pytest
-from queues import Queue, call
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
-
-pytestmark = pytest.mark.one_version
+from support.queues import Queue, call
 
 
 def test_version_returns_the_release_and_its_areas(q: Queue) -> None:
@@ -15,7 +13,6 @@ def test_version_returns_the_release_and_its_areas(q: Queue) -> None:
     assert call(q.session, "version") == [{"version": contract.release(), "areas": areas}]
 
 
-@pytest.mark.one_engine
 def test_version_returns_the_last_release_and_only_areas_that_are_installed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

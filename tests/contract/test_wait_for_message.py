@@ -6,11 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from capabilities import Capabilities
-from queues import Queue, in_an_hour, in_time
 from rowqueue.databases import Row
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import Capabilities
+from support.queues import Queue, in_an_hour, in_time
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 
-pytestmark = pytest.mark.one_version
-
 Sql = Callable[..., list[dict[str, Any]]]
 
 # All indexes of the queue's tables, as the records name them.

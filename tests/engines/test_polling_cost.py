@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
 from rowqueue.databases import Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
 
-pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql", "mysql")
 
 ROWS = 20_000
 SIZE = 20

@@ -1,19 +1,15 @@
 """docs/images/*.svg: a browser draws each of them, whole and from itself alone."""
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-from pages import chromium
+from support.pages import chromium
 
 __all__ = ["chromium"]
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.level(3)
 
 DRAWINGS = sorted((Path(__file__).resolve().parents[2] / "docs" / "images").glob("*.svg"))
 # The texts that leave the drawing, by what the browser measures.

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import NotAllowed, open_database
 from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, driver
 from shops import OWNERSHIP, FirebirdShop
+from support.outcomes import dead_letter
 
 pytestmark = pytest.mark.product("firebird")
 
@@ -59,7 +59,7 @@ def orders(shop: FirebirdShop) -> str:
     return "".join(row["status"] for row in shop("SELECT status FROM orders ORDER BY id"))
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_every_block_of_the_guide_runs_in_its_order(empty_shop: FirebirdShop) -> None:
     shop = empty_shop
     filled = False
@@ -81,7 +81,6 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: FirebirdShop) ->
     install.apply(open_database(shop.url))
 
 
-@pytest.mark.one_version
 def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty_shop: FirebirdShop) -> None:
     shop = empty_shop
     shop.follow(OWNERSHIP, 0)
@@ -97,7 +96,6 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty
     assert run[0] == "cancel" and {name.partition("/")[2] for name in run[1:]} == {"grants"}
 
 
-@pytest.mark.one_version
 def test_a_user_who_may_not_install_gets_an_error_at_once(empty_shop: FirebirdShop) -> None:
     empty_shop("CREATE USER nobody_much PASSWORD 'change me'")
     began = time.monotonic()
@@ -132,7 +130,6 @@ def test_users_of_the_guide_may_do_what_their_roles_may(shop: FirebirdShop) -> N
         assert shop.server.query(shop.login("on_duty", "mq_operator"), health)[0]["n"] is not None
 
 
-@pytest.mark.one_version
 def test_an_old_transaction_is_found_and_its_connection_ended(shop: FirebirdShop) -> None:
     with shop.server.client(shop.url) as forgotten:
         forgotten.connection.main_transaction.execute_immediate("UPDATE mq_queue SET paused = 1 WHERE type = ''")
@@ -167,7 +164,6 @@ def test_a_forgotten_snapshot_is_shown_where_it_keeps_deleted_rows(shop: Firebir
         assert keeps != shop.server.version.startswith("3.")
 
 
-@pytest.mark.one_version
 def test_an_uncommitted_claim_stops_no_consumer_and_ends_with_its_session(
     shop: FirebirdShop,
 ) -> None:
@@ -201,7 +197,6 @@ def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: Fire
     assert told["body"] == '{"table":"STOCK","action":"U","key":{"ID":1}}'
 
 
-@pytest.mark.one_version
 def test_a_table_is_watched_and_no_longer(shop: FirebirdShop) -> None:
     said = shop.follow("Watched tables", 0)
     assert re.search(r"^STOCK +U +reorder", said, re.M), said

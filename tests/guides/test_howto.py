@@ -9,8 +9,6 @@ from servers import Server
 from shops import DOCS, Shop, blocks, make
 from tabs import for_engine
 
-pytestmark = pytest.mark.one_engine
-
 
 @pytest.fixture
 def shop(installed_database: Database, server: Server, tmp_path: Path) -> Shop:

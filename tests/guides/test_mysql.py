@@ -8,7 +8,7 @@ from rowqueue.install import apply as install
 from servers.mysql import LocalMySQL
 from shops import OWNERSHIP, POISONED, REMOVAL, MySQLShop
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 @pytest.fixture

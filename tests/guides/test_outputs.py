@@ -4,11 +4,8 @@ import json
 from typing import Any
 
 import outputs
-import pytest
 from rowqueue.databases import Database
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
 
 
 def folded(results: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from servers.postgresql import programs
 from shops import DOCS, OWNERSHIP, POISONED, REMOVAL, PostgreSQLShop, blocks, psql
 from tabs import for_engine
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = PostgreSQLShop.page

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ import rowqueue
 from rowqueue.databases import Database, open_database
 from servers import Server
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-pytestmark = [pytest.mark.one_version, pytest.mark.product("postgresql")]
+pytestmark = pytest.mark.product("postgresql")
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "languages" / "python.md").read_text("utf-8")
 
@@ -28,8 +25,8 @@ def names(**given: Any) -> dict[str, Any]:
 
 
 def test_the_blocks_of_the_page_do_what_it_says(installed_database: Database, server: Server) -> None:
-    import applications
     import psycopg
+    from support import applications
 
     url = installed_database.url
     django = applications.django_connection(url)

@@ -9,13 +9,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS, POISONED, Shop, blocks, make
+from support.outcomes import dead_letter
 from tabs import for_engine
-
-pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture

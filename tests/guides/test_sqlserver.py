@@ -9,7 +9,7 @@ from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 from shops import OWNERSHIP, SQLServerShop
 
-pytestmark = [pytest.mark.product("sqlserver"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("sqlserver")
 
 
 def test_every_block_of_the_guide_runs_in_its_order(server: ExternalSQLServer, tmp_path: Path) -> None:

@@ -14,10 +14,6 @@ from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
-
-pytestmark = pytest.mark.one_version
-
 TESTING = (DOCS / "howto" / "test-a-handler.md").read_text("utf-8")
 EFFECTS = (DOCS / "howto" / "exactly-once.md").read_text("utf-8")
 
@@ -49,16 +45,16 @@ def test_the_tests_of_a_handler_pass_without_a_database(tmp_path: Path) -> None:
     assert printed[0] == shown[0] and printed[1].startswith(shown[1].partition(" in ")[0])
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_queue_of_its_own_shows_the_dead_letter(installed_database: Database, tmp_path: Path) -> None:
     (tmp_path / "mail.py").write_text(code(TESTING, "python", "# mail.py\n"))
     assert "no address: nobody" in shell(code(TESTING, "sh", "--drain"), tmp_path, installed_database.url)
     shell("runner queue purge test.mail --state E", tmp_path, installed_database.url)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_two_orders_take_two_pieces(installed_database: Database, server: Server, tmp_path: Path) -> None:
-    import applications
+    from support import applications
 
     url = installed_database.url
     for statement in code(EFFECTS, "sql").split(";\n"):

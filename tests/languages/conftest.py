@@ -1,18 +1,14 @@
 """Tests of the clients in other languages that people copy from `examples/`: `make test-languages` runs them."""
 
 import signal
-import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from languages import LANGUAGES, Language, Missing
 from rowqueue.databases import Database
 from servers import Server, product
-
-# languages.py and suite.py, which the tests share.
-sys.path.append(str(Path(__file__).parent))
-from languages import LANGUAGES, Language, Missing
 from suite import Client, create_orders
 
 Start = Callable[[Language, str], Sequence[str]]

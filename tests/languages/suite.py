@@ -3,9 +3,8 @@
 import json
 import os
 import subprocess
-import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,10 +102,3 @@ def bodies(count: int) -> list[str]:
     samples = [high[n * len(high) // count : (n + 1) * len(high) // count] for n in range(count)]
     texts = ["".join(sample[:: 1 + len(sample) // 200]) for sample in samples]
     return [f"{n} {low[n % 255]}|{texts[n]}|\r\n\t\\\"'{low[n % 255]}." for n in range(count)]
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.05)

@@ -10,11 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-from outcomes import hostile_errors
-from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies, until
-
-pytestmark = pytest.mark.language
+from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies
+from support.outcomes import hostile_errors
+from support.waiting import until
 
 
 def test_each_message_is_done_once(client: Client) -> None:

@@ -3,11 +3,9 @@
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from servers import engine
-from suite import Client, until
-
-pytestmark = pytest.mark.language
+from suite import Client
+from support.waiting import until
 
 # PostgreSQL rolls back the session that detects the deadlock first: the client, after a second.
 PATIENCE = {"postgresql": "SET deadlock_timeout = '1min'", "mysql": "SET innodb_lock_wait_timeout = 60"}

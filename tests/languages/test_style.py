@@ -6,8 +6,6 @@ import subprocess
 import pytest
 from languages import EXAMPLES, LANGUAGES, Language
 
-pytestmark = pytest.mark.language
-
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_examples_have_the_usual_style(language: Language, pytestconfig: pytest.Config) -> None:

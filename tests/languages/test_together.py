@@ -15,7 +15,8 @@ import pytest
 from conftest import MakeClient
 from languages import LANGUAGES
 from servers import Server, product
-from suite import FAIL, FAILURE, SIZE, Client, bodies, until
+from suite import FAIL, FAILURE, SIZE, Client, bodies
+from support.waiting import until
 
 MESSAGES = 5000
 PRODUCERS = 6  # or one of each language, where there are more
@@ -26,10 +27,7 @@ LEASE_SECONDS = 6
 ATTEMPTS = {FAIL: 3, "dead": 1, "retry": 2}
 ERRORS = {FAIL: FAILURE, "dead": "no such address"}
 
-pytestmark = [
-    pytest.mark.language,
-    pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers}),
-]
+pytestmark = pytest.mark.product(*{product for language in LANGUAGES for product in language.drivers})
 
 
 @pytest.fixture

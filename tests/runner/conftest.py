@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from processes import COMMAND, FOLDER, Log, Running, environment
-from rowqueue.databases import Database
+from rowqueue.databases import Database, Row
 from rowqueue.install import contract
+from servers import Server
+from support.messages import States
+from support.processes import COMMAND, FOLDER, Log, Running, environment
 
 
 @pytest.fixture
@@ -51,6 +53,13 @@ def start(database: Database, joblog: Log, tmp_path: Path) -> Iterator[Callable[
         if running.process.poll() is None:
             running.process.kill()
             running.process.wait()
+
+
+@pytest.fixture
+def states(sql: Callable[..., list[Row]], server: Server, queue: str) -> States:
+    """The messages of the test's queue, by body."""
+    view = server.table("message_state")
+    return lambda: {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
 
 
 @pytest.fixture

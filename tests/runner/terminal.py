@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from processes import FOLDER
+from support.processes import FOLDER
 
 # What Rich and Readline write to move the cursor, to clear lines, for colours and for modes.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]")

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 import rowqueue
-from queues import call, ids
 from rowqueue.databases import Database, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, engine
-from states import content, fill
-from test_upgrade import run_script
+from support.queues import call, ids
+from support.states import content, fill
 
 CORE = ("common", "queue", "operations")
 KNOWN = contract.load()
@@ -36,7 +35,6 @@ def procedures(database: Database, areas: tuple[str, ...]) -> set[str]:
     return {name for name, entry in KNOWN.procedures_of(database.name).items() if entry.area in areas}
 
 
-@pytest.mark.one_version
 def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server: Server) -> None:
     assert core.areas() == CORE
     installed = core.installed() or {}
@@ -61,7 +59,6 @@ def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server:
     assert set(install.pending(core)) == set()
 
 
-@pytest.mark.one_version
 def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_whole_one(
     core: Database, server: Server
 ) -> None:
@@ -101,27 +98,25 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
     assert install.apply(core) == install.Applied()
 
 
-@pytest.mark.one_engine
 def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_it(
-    core: Database, empty_database: Database, server: Server, tmp_path: Path
+    core: Database, empty_database: Database, server: Server, run_script: Callable[..., str]
 ) -> None:
     def script(*areas: str) -> str:
         return "".join(f"{part}\n" for part in install.script(core.name, areas))
 
-    run_script(server, empty_database.url, script("queue"), tmp_path)
+    run_script(empty_database.url, script("queue"))
     assert install.apply(empty_database) == install.Applied()
     assert server.catalog(empty_database.url) == server.catalog(core.url)
-    run_script(server, empty_database.url, script("schedules", "tables"), tmp_path)
+    run_script(empty_database.url, script("schedules", "tables"))
     install.apply(core, areas=["schedules", "tables"])
     assert server.catalog(empty_database.url) == server.catalog(core.url)
     assert install.apply(empty_database) == install.Applied()
     with pytest.raises(AssertionError):  # it lacks areas that the database has
-        run_script(server, empty_database.url, script("queue"), tmp_path)
+        run_script(empty_database.url, script("queue"))
     assert server.catalog(empty_database.url) == server.catalog(core.url)
     assert install.apply(empty_database) == install.Applied()
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("role", [None, "mq_operator"])
 def test_a_call_of_an_area_that_is_not_installed_names_the_command(
     core: Database, server: Server, role: str | None
@@ -137,7 +132,6 @@ def test_a_call_of_an_area_that_is_not_installed_names_the_command(
     )
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("setting", ["ring", "fair"])
 def test_a_setting_of_an_area_that_is_not_installed_is_refused_and_changes_nothing(
     core: Database, server: Server, setting: str
@@ -161,7 +155,6 @@ def test_a_setting_of_an_area_that_is_not_installed_is_refused_and_changes_nothi
             assert row[setting] == 0
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("setting", ["ring", "fair"])
 def test_claims_of_a_queue_whose_area_was_not_restored_are_refused_until_it_is_added(
     core: Database, server: Server, setting: str
@@ -187,7 +180,7 @@ def test_claims_of_a_queue_whose_area_was_not_restored_are_refused_until_it_is_a
         assert claimed == (["a", "a", "b"] if setting == "ring" else ["a", "b", "a"])
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_later_apply_keeps_the_areas_and_extends_them(empty_database: Database) -> None:
     install.apply(empty_database, areas=["queue", "results"])
     assert empty_database.areas() == (*CORE, "results")
@@ -200,14 +193,14 @@ def test_a_later_apply_keeps_the_areas_and_extends_them(empty_database: Database
     assert install.apply(empty_database) == install.Applied()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_an_unknown_area_is_refused_with_the_names_that_are_known(empty_database: Database) -> None:
     with pytest.raises(LookupError, match=r"unknown area 'schedule'; known: common, queue, .*schedules"):
         install.apply(empty_database, areas=["queue", "schedule"])
     assert empty_database.areas() is None
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_an_installation_that_was_interrupted_continues_with_the_same_areas(
     empty_database: Database, files: Path
 ) -> None:
@@ -223,7 +216,7 @@ def test_an_installation_that_was_interrupted_continues_with_the_same_areas(
     assert install.pending(empty_database) == []
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_core_is_uninstalled_without_a_trace(empty_database: Database, server: Server) -> None:
     before = server.catalog(empty_database.url)
     install.apply(empty_database, areas=["queue"])
@@ -231,7 +224,7 @@ def test_a_core_is_uninstalled_without_a_trace(empty_database: Database, server:
     assert server.catalog(empty_database.url) == before
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_the_command_line_installs_areas_and_refuses_unknown_ones(
     empty_database: Database, runner: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from rowqueue import Consumer, Message
 from rowqueue.consume.claims import Claims
 from rowqueue.databases import Database, Session
+from support.waiting import until
 
 BATCH = 10
 
@@ -27,13 +28,6 @@ def send(session: Session, queue: str, count: int) -> list[str]:
 
 def attempts(session: Session, queue: str, state: str) -> list[int]:
     return [row["attempts"] for row in session.call("peek", queue, state, 1000)]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
 
 
 class Halting:
@@ -135,7 +129,7 @@ def test_a_handler_that_is_not_quick_has_one_batch_only(
     assert active == [BATCH] * 10
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_single_claim_has_one_batch_only(
     connect: Callable[..., Session], database: Database, session: Session, queue: str
 ) -> None:
@@ -150,7 +144,7 @@ def test_a_single_claim_has_one_batch_only(
     assert active == [BATCH]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_ring_is_handled_in_turn_while_the_next_batch_is_claimed_ahead(
     connect: Callable[..., Session], database: Database, session: Session, queue: str
 ) -> None:
@@ -171,7 +165,7 @@ def test_a_ring_is_handled_in_turn_while_the_next_batch_is_claimed_ahead(
     assert max(active) > BATCH, "nothing was claimed ahead: the test has lost its point"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_groups_of_an_ordered_queue_keep_their_order(database: Database, session: Session, queue: str) -> None:
     session.call("set_queue", queue, '{"backoff_seconds": 0, "ordered": 1}')
     for n in range(400):

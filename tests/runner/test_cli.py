@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 import typer
-from capabilities import BY_DATABASE
-from outcomes import dead_letter
-from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter
+from support.processes import COMMAND, FOLDER, Log, Running, environment
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -131,7 +131,6 @@ def test_no_command_at_all_shows_the_help() -> None:
 # ---- installing ----------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
 def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     before = server.catalog(url)
@@ -150,7 +149,6 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before
 
 
-@pytest.mark.any_engine
 def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database: Database, server: Server) -> None:
     url = empty_database.url
     assert runner("apply", url=url).returncode == 0
@@ -179,7 +177,7 @@ def test_doctor_shows_an_operator_the_failed_checks(
     assert done.returncode == int("bad" in {row["verdict"] for row in rows})
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_sql_prints_the_script_of_a_database(runner: Runner, database: Database) -> None:
     done = runner("sql", "--database", database.name)
     assert done.returncode == 0
@@ -199,7 +197,7 @@ def test_send_keeps_the_body_and_prints_the_id(runner: Runner, queue: str, messa
     assert done.stdout == f"{message['id']}\n"
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_send_passes_every_option_on(runner: Runner, queue: str, messages: Messages) -> None:
     options = [
         "--priority",
@@ -267,7 +265,9 @@ def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: M
     assert len(messages()) == 2
 
 
-def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Start, queue: str) -> None:
+def test_send_says_that_a_queue_that_deletes_its_messages_keeps_no_result(
+    runner: Runner, start: Start, queue: str
+) -> None:
     start("consume", "--type", queue, "--handler", "jobs:record")
     one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "no longer exists and has no result")
 
@@ -275,7 +275,7 @@ def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Star
 # ---- topics --------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue: str, messages: Messages) -> None:
     topic = queue.rpartition(".")[2]
     assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "bound\n"
@@ -296,7 +296,6 @@ def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue:
     assert runner("topic", "unbind", "--type", queue).stdout == "1 removed\n"
 
 
-@pytest.mark.any_engine
 def test_a_watched_table_is_subscribed_to_a_topic(
     runner: Runner, queue: str, messages: Messages, sql: Sql, server: Server, database: Database
 ) -> None:
@@ -488,7 +487,6 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 # ---- operating -----------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
 def test_dead_redrive_repeats_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:
@@ -556,7 +554,6 @@ def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     assert len(session.call("claim_batch", queue)) == 1
 
 
-@pytest.mark.any_engine
 def test_bench_measures_and_leaves_nothing(runner: Runner, sql: Sql, server: Server) -> None:
     done = runner("bench", "--messages", 500, "--batch", 50, "--json")
     assert done.returncode == 0, done.stderr
@@ -755,7 +752,6 @@ def test_a_port_in_use_is_reported(runner: Runner, queue: str) -> None:
     one_line(done, 1, "use")
 
 
-@pytest.mark.any_engine
 def test_a_policy_is_set_in_parts_and_shown_whole(runner: Runner, queue: str) -> None:
     done = runner("queue", "set", queue, "--max-active", 3, "--rate", 100, "--rate-seconds", 10, "--no-notify")
     assert done.returncode == 0, done.stderr
@@ -771,7 +767,6 @@ def test_a_policy_is_set_in_parts_and_shown_whole(runner: Runner, queue: str) ->
     assert json.loads(runner("queue", "set", queue, "--json").stdout) == row
 
 
-@pytest.mark.any_engine
 def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, queue: str) -> None:
     assert "ring\t1" in runner("queue", "set", queue, "--ring").stdout.splitlines()
     done = runner("queue", "set", queue, "--fair")
@@ -781,7 +776,6 @@ def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, qu
     assert row.pop("known") == 1 and session.call("list_queues", queue) == [row]
 
 
-@pytest.mark.any_engine
 def test_a_dead_letter_may_stop_its_group(runner: Runner, queue: str) -> None:
     done = runner("queue", "set", queue, "--dead-stops-group")
     assert done.returncode == 1 and "dead_stops_group" in done.stderr
@@ -790,7 +784,6 @@ def test_a_dead_letter_may_stop_its_group(runner: Runner, queue: str) -> None:
     assert "dead_stops_group\t0" in runner("queue", "set", queue, "--no-dead-stops-group").stdout.splitlines()
 
 
-@pytest.mark.any_engine
 def test_one_group_gets_its_own_share_and_limits(
     runner: Runner, session: Session, queue: str, sql: Sql, server: Server
 ) -> None:

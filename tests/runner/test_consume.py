@@ -14,36 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.messages import States, send
+from support.processes import Log, Running
+from support.waiting import until
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
 
 SELDOM = {"JOBS_POLL": "60"}  # seconds between polls: a message handled sooner did not wait for a poll
-
-
-@pytest.fixture
-def states(sql: Sql, server: Server, queue: str) -> Callable[[], dict[str, dict[str, Any]]]:
-    """The messages of the test's queue, by body."""
-    view = server.table("message_state")
-
-    def look() -> dict[str, dict[str, Any]]:
-        return {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
-
-    return look
-
-
-States = Callable[[], dict[str, dict[str, Any]]]
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
 
 
 # ---- handlers ------------------------------------------------------------------------------------
@@ -60,7 +42,7 @@ def test_drain_handles_every_message_once_and_ends(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_consumer_says_once_that_a_queue_is_paused_or_unknown(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "x")
     session.call("pause", queue)
@@ -75,7 +57,7 @@ def test_a_consumer_says_once_that_a_queue_is_paused_or_unknown(runner: Runner, 
     assert done.returncode == 0 and "waiting" not in done.stderr
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("name", ["record_batch", "record_sequence", "by_attribute", "record_async_batch"])
 def test_batch_handler_gets_a_list(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str
@@ -87,7 +69,7 @@ def test_batch_handler_gets_a_list(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(("name", "batch"), [("record_async", 40), ("record_async", 2), ("record_async_alone", 1)])
 def test_async_handler_runs_as_many_at_once_as_concurrency_says(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str, batch: int
@@ -104,7 +86,7 @@ def test_async_handler_runs_as_many_at_once_as_concurrency_says(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("name", ["obey", "obey_async"])
 def test_exceptions_decide_the_outcome_of_a_message(
     runner: Runner, session: Session, queue: str, states: States, name: str
@@ -125,7 +107,7 @@ def test_exceptions_decide_the_outcome_of_a_message(
     assert 0 < (left["backoff"]["run_at"] - left["discard"]["changed_at"]).total_seconds() < 60
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("text", ['two\nlines, "quoted"', '"', "a,b,-1", "", "é😀\r\ttab", "x" * 5000, "nul\0nul"])
 def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, states: States, text: str) -> None:
     body = f"raise {json.dumps(text)}"
@@ -137,7 +119,7 @@ def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, st
     }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_batch_handler_may_name_the_messages_that_failed(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -147,7 +129,7 @@ def test_batch_handler_may_name_the_messages_that_failed(
     assert {body: (row["state"], row["error"]) for body, row in states().items()} == {"bad": ("E", "bad")}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(
     ("name", "error"),
     [
@@ -167,7 +149,7 @@ def test_exception_of_a_batch_handler_fails_the_whole_batch(
     }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_system_exit_in_a_handler_fails_the_message(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -182,7 +164,7 @@ def test_system_exit_in_a_handler_fails_the_message(
     }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_exec_decides_by_exit_status(runner: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "0", "65", "3", "kill")
     command = (
@@ -198,7 +180,7 @@ def test_exec_decides_by_exit_status(runner: Runner, session: Session, queue: st
     }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_exec_gets_the_message_as_json_and_in_the_environment(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -226,7 +208,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue: str, states: States) -> None:
     session.call("send", queue, "x" * 3_000_000)
     done = runner("consume", "--type", queue, "--exec", "exit 0", "--drain")
@@ -234,7 +216,7 @@ def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_trace_continues_from_the_headers(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
     headers = json.dumps({"traceparent": f"00-{trace}-b7ad6b7169203331-01", "other": 1})
@@ -250,7 +232,7 @@ def test_a_trace_continues_from_the_headers(runner: Runner, session: Session, qu
 # ---- when it ends, and what it claims ------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_once_claims_one_batch_of_each_type(
     runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server
 ) -> None:
@@ -265,7 +247,7 @@ def test_once_claims_one_batch_of_each_type(
     assert {(row["body"], row["state"]) for row in left} == {("c", "N"), ("d", "N"), ("e", "N"), ("z", "N")}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("more", [[], ["--transaction"]])
 def test_max_messages_is_exact(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
@@ -291,7 +273,7 @@ def test_max_messages_is_exact(
     assert {row["attempts"] for row in states().values()} == {0}, "more was claimed than asked for"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_idle_timeout_ends_after_the_last_message(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -305,14 +287,14 @@ def test_idle_timeout_ends_after_the_last_message(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_drain_does_not_wait_for_delayed_messages(runner: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "retry 300")
     assert runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain").returncode == 0
     assert states()["retry 300"]["state"] == "N"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("more", [[], ["--transaction"]])
 def test_drain_of_a_paused_queue_ends_and_changes_nothing(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, more: list[str]
@@ -325,7 +307,7 @@ def test_drain_of_a_paused_queue_ends_and_changes_nothing(
     assert states()["a"]["state"] == "N"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: Log, sql: Sql, server: Server) -> None:
     busy, quiet = f"{queue}.busy", f"{queue}.quiet"
     send(session, busy, *"a" * 100)
@@ -338,7 +320,7 @@ def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: 
     assert sql(f"SELECT 1 FROM {server.table('message')} WHERE type IN (%s, %s)", busy, quiet) == []
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_ring_continues_where_the_consumer_stopped(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -353,7 +335,7 @@ def test_ring_continues_where_the_consumer_stopped(
     assert sorted(states()) == ["4", "5", "urgent"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -367,7 +349,7 @@ def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     assert {body: row["state"] for body, row in states().items()} == {"retry 0": "E"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_delayed_message_is_handled_when_due(start: Start, session: Session, queue: str, joblog: Log) -> None:
     due = datetime.now(UTC) + timedelta(seconds=4)
     due_at = time.monotonic() + 4
@@ -396,7 +378,7 @@ def test_idle_consumer_is_woken_or_polls(start: Start, session: Session, queue: 
 # ---- leases, signals, failures -------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_lease_is_extended_while_a_handler_runs(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -411,8 +393,7 @@ def test_lease_is_extended_while_a_handler_runs(
     assert joblog.read() == ["sleep 6", "woke"]
 
 
-@pytest.mark.long
-@pytest.mark.any_engine
+@pytest.mark.level(4)
 def test_lease_of_the_queue_is_extended_too(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -426,7 +407,7 @@ def test_lease_of_the_queue_is_extended_too(
     assert joblog.read() == ["sleep 6", "woke"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("handler", ["answer", "answer_async"])
 def test_results_of_handlers_are_kept_with_keep_results(
     runner: Runner, session: Session, queue: str, states: States, handler: str
@@ -457,7 +438,7 @@ def test_results_of_handlers_are_kept_with_keep_results(
     assert session.call("get_result", states()["text second"]["id"])[0]["result"] is None
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_batch_whose_lease_is_lost_before_its_finish_counts_as_lost(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -473,7 +454,7 @@ def test_a_batch_whose_lease_is_lost_before_its_finish_counts_as_lost(
     assert {body: row["state"] for body, row in states().items()} == {"sleep 2": "N", "rest": "N"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_lost_batch_is_not_finished_and_its_rest_not_started(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -488,7 +469,7 @@ def test_lost_batch_is_not_finished_and_its_rest_not_started(
     assert {body: row["state"] for body, row in states().items()} == {"sleep 2": "N", "rest": "N"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_finishes_what_runs_and_releases_the_rest(
     start: Start, session: Session, queue: str, joblog: Log, states: States, number: signal.Signals
@@ -505,7 +486,7 @@ def test_signal_finishes_what_runs_and_releases_the_rest(
     }
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
     running = start("consume", "--type", queue, "--handler", "jobs:record", "--health-port", 0, env=SELDOM)
     until(lambda: "health: http" in running.stderr)
@@ -515,7 +496,7 @@ def test_idle_consumer_stops_at_once(start: Start, queue: str) -> None:
     assert time.monotonic() - started < 20
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_second_signal_aborts_and_kills_commands(
     start: Start, session: Session, queue: str, states: States, joblog: Log, number: signal.Signals, code: int
@@ -532,7 +513,7 @@ def test_second_signal_aborts_and_kills_commands(
     assert states()["a"]["state"] == "A", "what an aborted consumer held comes back with its lease"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_shutdown_timeout_aborts(start: Start, session: Session, queue: str, states: States, joblog: Log) -> None:
     send(session, queue, "sleep 60")
     running = start("consume", "--type", queue, "--handler", "jobs:obey", "--shutdown-timeout", 0.5)
@@ -542,7 +523,7 @@ def test_shutdown_timeout_aborts(start: Start, session: Session, queue: str, sta
     assert states()["sleep 60"]["state"] == "A"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_killed_consumer_is_taken_over_when_its_lease_runs_out(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -557,7 +538,7 @@ def test_killed_consumer_is_taken_over_when_its_lease_runs_out(
     assert sorted(joblog.read()) == ["rest", "sleep 3", "sleep 3", "woke"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_server_restart_loses_nothing(private_server: Server, start: Start, joblog: Log, queue: str) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
@@ -573,7 +554,7 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     private_server.start()
     until(lambda: "the database is reachable again" in running.stderr)
     view = private_server.table("message_state")
-    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, seconds=60)
     assert running.stop() == 0, running.stderr
     assert set(joblog.read()) == set(bodies)
     assert running.stderr.count("the database is unreachable") == running.stderr.count(
@@ -582,8 +563,7 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     assert "Traceback" not in running.stderr
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
+@pytest.mark.level(3)
 def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server: Server, start: Start, joblog: Log, queue: str
 ) -> None:
@@ -601,9 +581,8 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     private_server.start()
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
-def test_idle_timeout_with_a_busy_worker_thread_is_not_a_busy_loop(
+@pytest.mark.level(3)
+def test_idle_timeout_with_a_busy_worker_thread_is_no_busy_loop(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 4")
@@ -634,15 +613,14 @@ def test_user_with_the_consumer_role_alone_can_consume(
     assert states() == {}
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_memory_stays_flat_over_a_long_backlog(start: Start, session: Session, queue: str, states: States) -> None:
     for _ in range(4):
         send(session, queue, *["x" * 1_000] * 10_000)
     running = start("consume", "--type", queue, "--handler", "jobs:ignore_batch", "--batch", 100)
-    until(lambda: session.call("queue_stats", queue)[0]["ready"] < 10_000, 120)
+    until(lambda: session.call("queue_stats", queue)[0]["ready"] < 10_000, seconds=120)
     early = megabytes(running)
-    until(lambda: not states(), 120)
+    until(lambda: not states(), seconds=120)
     assert megabytes(running) < min(100, early + 10)
     assert running.stop() == 0
 
@@ -700,7 +678,7 @@ def test_transaction_commits_the_work_and_the_message_together(
     assert left["fail"]["run_at"] > left["fail"]["created_at"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fails_alone(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:
@@ -729,7 +707,7 @@ def test_transaction_finishes_a_busy_queue_with_several_workers(
     assert states() == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_conflict_of_a_handlers_own_statement_costs_no_attempt(
     start: Start, session: Session, queue: str, states: States, sql: Sql, effects: Callable[[], list[str]], joblog: Log
 ) -> None:
@@ -759,7 +737,7 @@ def get(running: Running, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_health_port_serves_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
     session.call(
         "set_queue", queue, '{"backoff_seconds": 1000}'
@@ -783,8 +761,7 @@ def test_health_port_serves_live_ready_and_metrics(start: Start, session: Sessio
     assert running.stop() == 0
 
 
-@pytest.mark.heavy
-@pytest.mark.any_engine
+@pytest.mark.level(3)
 def test_ready_says_no_while_the_server_is_away(private_server: Server, start: Start, queue: str) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))

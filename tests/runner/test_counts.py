@@ -3,8 +3,6 @@
 import pytest
 from rowqueue.extras.monitor.counts import count, drain_seconds, short_count
 
-pytestmark = pytest.mark.one_version
-
 
 @pytest.mark.parametrize(
     ("value", "estimated", "long", "short"),

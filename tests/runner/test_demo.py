@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from email import message_from_string
@@ -18,8 +17,7 @@ from typing import Any
 import pytest
 from rowqueue.databases import Database, Session
 from rowqueue.extras.demo import DemoError, check
-
-pytestmark = pytest.mark.one_engine
+from support.waiting import until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "outgoing_mail"
 RUNNER = [sys.executable, "-m", "rowqueue.cli"]
@@ -87,14 +85,7 @@ def home() -> Iterator[Path]:
         until(lambda: not list(Path(folder).glob("rowqueue/data/postmaster.pid")))
 
 
-def until(condition: Callable[[], Any], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
     home: Path, tmp_path: Path, sent: list[dict[str, str]]
 ) -> None:
@@ -142,8 +133,7 @@ def is_left_to_see(folder: Path, place: dict[str, str]) -> bool:
     return str(schedule["type"]) == "demo.report"
 
 
-@pytest.mark.long
-@pytest.mark.any_engine
+@pytest.mark.level(4)
 def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works(
     installed_database: Database, tmp_path: Path, sent: list[dict[str, str]]
 ) -> None:
@@ -192,7 +182,7 @@ def stop_in_the_middle(database: Database, folder: Path) -> None:
     assert 50 < len(list(folder.glob("box/new/*"))) < 1000
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("make", [Path.touch, lambda path: (path.mkdir(), (path / "letter").write_text("mine"))])
 def test_the_demo_leaves_a_folder_alone_that_is_not_its_own(
     database: Database, tmp_path: Path, make: Callable[[Path], Any]

@@ -12,7 +12,7 @@ import yaml
 
 FILES = Path(__file__).resolve().parents[2] / "examples" / "deployment"
 Runner = Callable[..., subprocess.CompletedProcess[str]]
-pytestmark = [pytest.mark.one_engine, pytest.mark.product("postgresql")]
+pytestmark = pytest.mark.product("postgresql")
 
 
 def unit() -> dict[str, str]:

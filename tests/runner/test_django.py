@@ -12,14 +12,15 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
-from processes import Running, environment, until
 from rowqueue.databases import Database, open_database
 from rowqueue.databases.mysql import address
 from rowqueue.databases.url import join
 from servers import Server
+from support.processes import Running, environment
+from support.waiting import until
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "django"
-pytestmark = [pytest.mark.one_engine, pytest.mark.product("postgresql", "mysql")]
+pytestmark = pytest.mark.product("postgresql", "mysql")
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 

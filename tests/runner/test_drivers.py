@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,20 +22,11 @@ from rowqueue.databases import (
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.waiting import until
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., Session]
-
-
-@pytest.fixture
-def interrupt() -> Iterator[tuple[int, int]]:
-    """A pipe: (read end, write end)."""
-    ends = os.pipe()
-    yield ends
-    for end in ends:
-        os.close(end)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +40,43 @@ def test_a_driver_that_is_not_installed_is_one_line_that_says_how_to_get_it(modu
     assert done.returncode == 2
     assert f"pip install '.[{extra}]' in the checkout" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("oracle://x/y", "unknown scheme 'oracle'"),
+        ("postgresql://host/db?no_such_option=1", "no_such_option"),
+        ("postgresql://user:cret%zz@host/db", "percent-encoded"),
+        ("postgresql://[::1/db", "IPv6"),
+        ("mysql://host/db?no_such_option=1", "no_such_option"),
+        ("mysql://host/db?ssl_mode=perhaps", "ssl_mode is 'perhaps'"),
+        ("mysql://host/db?connect_timeout=soon", "connect_timeout is 'soon'"),
+        ("mysql://host/db?read_timeout=0", "read_timeout is '0'"),
+        ("mysql://user:se/cret@host/db", "%XX"),
+        ("mysql://user:se#cret@host/db", "%XX"),
+        ("mysql://user:secret@host/db#x", "%23"),
+        ("mysql://user:secret%ff@host/db", "percent-encoded UTF-8"),
+        ("mysql://user:secret@host:0/db", "port is '0'"),
+        ("mariadb://user:secret@host:99999/db", "the port is not a number"),
+        ("mysql://[::1/db", "IPv6"),
+        ("firebird://host/db?no_such_option=1", "no_such_option"),
+        ("firebird://host/db?charset=LATIN1", "charset is 'LATIN1'"),
+        ("firebird://host/db?connect_timeout=soon", "connect_timeout is 'soon'"),
+        ("firebird://user:se/cret@host/db", "%XX"),
+        ("firebird://user:secret@host/db#x", "%23"),
+        ("firebird://user:secret%ff@host/db", "percent-encoded UTF-8"),
+        ("firebird://user:secret@host:0/db", "port is '0'"),
+        ("firebird://user:secret@host:99999/db", "the port is not a number"),
+        ("firebird://[::1/db", "IPv6"),
+        ("firebird://user:secret%00@host/db", "NUL"),
+    ],
+)
+def test_a_bad_url_is_one_line_without_the_password(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r"^database URL: ") as caught:
+        open_database(url)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value) and "cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +160,61 @@ def test_a_transaction_rolls_back_with_its_block(session: Session, queue: str, s
     assert sql(f"SELECT id FROM {server.table('message')} WHERE type = %s", queue) == []
 
 
+@pytest.mark.product("mysql", "mariadb", "firebird")  # the driver of PostgreSQL sees to it itself
+@pytest.mark.parametrize("end", ["commit", "rollback", "begin"])
+def test_the_driver_may_not_end_the_runners_transaction(session: Session, queue: str, end: str) -> None:
+    session.call("send", queue, "x")
+    with pytest.raises(Exception, match="runner's transaction"), session.transaction() as connection:
+        session.call("take_batch", queue, 1)
+        getattr(connection, end)()
+    assert [row["body"] for row in session.call("take_batch", queue)] == ["x"]
+    assert session.call("claim_batch", queue) == []
+
+
+@pytest.fixture
+def kill(sql: Query, database: Database) -> Callable[[Any], Callable[[], object]]:
+    """kill(connection)() ends the driver's connection as an administrator does."""
+    can = BY_DATABASE[database.name]
+
+    def of(connection: Any) -> Callable[[], object]:
+        cursor = connection.cursor()
+        cursor.execute(can.session_id)
+        [number] = cursor.fetchone()
+        cursor.close()
+        return lambda: sql(can.end_session.format(number))
+
+    return of
+
+
+def test_a_connection_ended_by_the_server_is_disconnected(
+    connect: Connect, queue: str, kill: Callable[[Any], Callable[[], object]]
+) -> None:
+    session = connect()
+    with session.transaction() as connection:
+        end = kill(connection)
+    end()
+    for _ in range(2):
+        with pytest.raises(Disconnected):
+            session.call("queue_stats", queue)
+    with pytest.raises(Disconnected), session.transaction():
+        pass
+
+
+def test_a_connection_lost_inside_a_transaction_is_disconnected(
+    connect: Connect, queue: str, kill: Callable[[Any], Callable[[], object]]
+) -> None:
+    session = connect()
+    session.call("send", queue, "x")
+    with pytest.raises(Disconnected), session.transaction() as connection:
+        session.call("take_batch", queue, 1)
+        kill(connection)()
+    # The server may still be ending it.
+    rows = until(lambda: connect().call("claim_batch", queue), "the message is back", 30)
+    assert [row["body"] for row in rows] == ["x"]
+
+
+@pytest.mark.level(3)
 @pytest.mark.parametrize("mode", ["fast", "kill"])
-@pytest.mark.heavy("firebird")
 def test_a_restarted_server_is_disconnected_first_and_then_has_everything(private_server: Server, mode: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)
@@ -165,8 +246,7 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_databases_of_one_server_can_be_installed_at_once(private_server: Server) -> None:
     """Roles and accounts belong to all of them."""
     databases = [open_database(private_server.create_database()) for _ in range(4)]

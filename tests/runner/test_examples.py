@@ -20,15 +20,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import environment, until
 from rowqueue.databases import Database, Session
 from servers import base
 from servers.firebird import LocalFirebird, dsn
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.processes import environment
+from support.waiting import until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAIL = EXAMPLES / "outgoing_mail"
@@ -41,7 +40,7 @@ def run(*command: object, cwd: Path = MAIL, env: dict[str, str] | None = None) -
 # ---- outgoing mail ----------------------------------------------------------------------------------
 
 
-@pytest.mark.long  # twenty seconds for what changes with make_mails.py only
+@pytest.mark.level(4)  # twenty seconds for what changes with make_mails.py only
 def test_the_mails_are_the_same_bytes_each_time_and_as_varied_as_promised() -> None:
     first, second = (
         run(sys.executable, "make_mails.py", env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in "12"
@@ -167,8 +166,7 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
 # ---- a bell for new languages -----------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_new_language_rings_the_bell_and_sends_a_mail(
     mailing: Mailing, database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]
 ) -> None:
@@ -210,7 +208,7 @@ def test_a_new_language_rings_the_bell_and_sends_a_mail(
 # ---- housekeeping -----------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_housekeeping_deletes_old_files_when_its_schedule_runs(database: Database, queue: str, tmp_path: Path) -> None:
     folder, env = EXAMPLES / "housekeeping", environment(database.url)
     for name, days in (("old", 40), ("new", 20)):
@@ -247,7 +245,7 @@ def commands(page: Path) -> tuple[list[list[str]], str]:
     return [[*runner, *shlex.split(line.removesuffix(" &"))[1:]] for line in lines], printed
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_one_event_goes_to_several_queues_as_the_page_says(installed_database: Database) -> None:
     folder = EXAMPLES / "order_events"
     calls, printed = commands(folder / "README.md")
@@ -259,7 +257,7 @@ def test_one_event_goes_to_several_queues_as_the_page_says(installed_database: D
     assert said == printed
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database) -> None:
     folder, env = EXAMPLES / "word_count", environment(installed_database.url)
     (_, consume, send), printed = commands(folder / "README.md")
@@ -305,8 +303,7 @@ class Busy(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_service_gets_no_more_requests_at_a_time_than_it_takes(installed_database: Database) -> None:
     folder, asked = EXAMPLES / "address_checks", 60
     lines = map(shlex.split, blocks(folder / "README.md")[0].splitlines())
@@ -325,8 +322,8 @@ def test_a_service_gets_no_more_requests_at_a_time_than_it_takes(installed_datab
             session.call("send_batch", "addresses", "\n".join(json.dumps({"address": each}) for each in addresses))
             command = [*runner, *words["consume"]]
             consumers = [subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.DEVNULL) for _ in range(2)]
-            until(lambda: len(Busy.began) == asked, 60)
-            until(lambda: session.call("queue_stats", "addresses")[0]["active"] == 0, 60)
+            until(lambda: len(Busy.began) == asked, seconds=60)
+            until(lambda: session.call("queue_stats", "addresses")[0]["active"] == 0, seconds=60)
             assert session.call("queue_stats", "addresses")[0]["dead"] == 1
             found = session.call("peek", "addresses", "C", 1)
             assert session.call("get_result", found[0]["id"])[0]["result"] == "known"

@@ -9,25 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Running, is_alive, until
 from rowqueue.databases import Session
-from servers import Server
+from support.messages import States, outcomes, send
+from support.processes import Running, is_alive
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
-Told = Callable[[], dict[str, tuple[str, int, str | None]]]
 
 BODY = "body=$(python3 -c 'import json, sys; print(json.load(sys.stdin)[\"body\"])');"
-
-
-@pytest.fixture
-def told(sql: Sql, server: Server, queue: str) -> Told:
-    """State, attempts and error of the messages of the test's queue, by body."""
-    statement = f"SELECT * FROM {server.table('message_state')} WHERE type = %s"
-    return lambda: {row["body"]: (row["state"], row["attempts"], row["error"]) for row in sql(statement, queue)}
 
 
 @pytest.fixture
@@ -37,37 +30,32 @@ def consume(runner: Runner, session: Session, queue: str) -> Runner:
     return lambda command, *more: runner("consume", "--type", queue, "--exec", command, "--drain", *more)
 
 
-def send(session: Session, queue: str, *bodies: str) -> None:
-    for body in bodies:
-        session.call("send", queue, body)
-
-
 def pids(path: Path) -> list[int]:
     return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
 @pytest.mark.parametrize("number", [126, 127])
 def test_a_command_that_cannot_be_run_ends_the_consumer_and_costs_no_attempt(
-    consume: Runner, session: Session, queue: str, told: Told, number: int
+    consume: Runner, session: Session, queue: str, states: States, number: int
 ) -> None:
     send(session, queue, "fine", "bad", "rest")
     done = consume(f'{BODY} if [ "$body" = bad ]; then echo "no such thing" >&2; exit {number}; fi')
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last == f"runner: the command cannot be run: exit status {number}: no such thing"
-    assert told() == {"bad": ("N", 0, None), "rest": ("N", 0, None)}
+    assert outcomes(states) == {"bad": ("N", 0, None), "rest": ("N", 0, None)}
 
 
-def test_a_real_command_that_is_not_there(consume: Runner, session: Session, queue: str, told: Told) -> None:
+def test_a_real_command_that_is_not_there(consume: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "a")
     done = consume("/nowhere/at/all")
     assert done.returncode == 1
     assert "exit status 127" in done.stderr.splitlines()[-1]
-    assert told() == {"a": ("N", 0, None)}
+    assert outcomes(states) == {"a": ("N", 0, None)}
 
 
 def test_timeout_ends_the_command_and_what_it_started(
-    consume: Runner, session: Session, queue: str, told: Told, tmp_path: Path
+    consume: Runner, session: Session, queue: str, states: States, tmp_path: Path
 ) -> None:
     send(session, queue, "slow", "fast")
     seen, asked = tmp_path / "pids", tmp_path / "asked"
@@ -76,14 +64,14 @@ def test_timeout_ends_the_command_and_what_it_started(
     command = f"if grep -q '\"slow\"'; then {slow}; fi"
     done = consume(command, "--timeout", 3)
     assert done.returncode == 0, done.stderr
-    assert told() == {"slow": ("N", 1, "timed out after 3 s")}
+    assert outcomes(states) == {"slow": ("N", 1, "timed out after 3 s")}
     assert len(pids(seen)) == 2
     until(lambda: not any(map(is_alive, pids(seen))))
     assert asked.read_text() == "asked\n"
 
 
 def test_timeout_kills_what_does_not_listen(
-    consume: Runner, session: Session, queue: str, told: Told, tmp_path: Path
+    consume: Runner, session: Session, queue: str, states: States, tmp_path: Path
 ) -> None:
     send(session, queue, "deaf")
     seen = tmp_path / "pids"
@@ -91,12 +79,12 @@ def test_timeout_kills_what_does_not_listen(
     done = consume(f"trap '' TERM; echo $$ >> {seen}; while :; do sleep 0.1; done", "--timeout", 0.5)
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began > 5.5
-    assert told() == {"deaf": ("N", 1, "timed out after 0.5 s")}
+    assert outcomes(states) == {"deaf": ("N", 1, "timed out after 0.5 s")}
     until(lambda: not any(map(is_alive, pids(seen))))
 
 
 def test_an_inherited_pipe_is_not_waited_for(
-    consume: Runner, session: Session, queue: str, told: Told, tmp_path: Path
+    consume: Runner, session: Session, queue: str, states: States, tmp_path: Path
 ) -> None:
     send(session, queue, "a", "b")
     seen = tmp_path / "pids"
@@ -106,28 +94,28 @@ def test_an_inherited_pipe_is_not_waited_for(
     try:
         assert done.returncode == 0, done.stderr
         assert took < 50, "waited for a grandchild"
-        assert told() == {body: ("N", 1, "exit status 3: last words") for body in "ab"}
+        assert outcomes(states) == {body: ("N", 1, "exit status 3: last words") for body in "ab"}
         assert all(map(is_alive, pids(seen))), "what a command leaves behind survives a runner that ends in order"
     finally:
         subprocess.run(["kill", *map(str, pids(seen))], check=False)
 
 
-def test_status_75_is_a_retry(consume: Runner, session: Session, queue: str, told: Told) -> None:
+def test_status_75_is_a_retry(consume: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "a")
     assert consume("echo mailbox is busy >&2; exit 75").returncode == 0
-    assert told() == {"a": ("N", 1, "exit status 75: mailbox is busy")}
+    assert outcomes(states) == {"a": ("N", 1, "exit status 75: mailbox is busy")}
 
 
-def test_closed_stderr_is_no_end(consume: Runner, session: Session, queue: str, told: Told) -> None:
+def test_closed_stderr_is_no_end(consume: Runner, session: Session, queue: str, states: States) -> None:
     send(session, queue, "a")
     done = consume("echo early >&2; exec 2>&-; sleep 1; exit 65")
     assert done.returncode == 0, done.stderr
-    assert told() == {"a": ("E", 1, "early")}
+    assert outcomes(states) == {"a": ("E", 1, "early")}
 
 
 @pytest.mark.parametrize("timeout", [[], ["--timeout", 600]])
 def test_a_killed_runner_leaves_no_command(
-    start: Start, session: Session, queue: str, told: Told, tmp_path: Path, timeout: list[object]
+    start: Start, session: Session, queue: str, states: States, tmp_path: Path, timeout: list[object]
 ) -> None:
     send(session, queue, "a", "b")
     seen = tmp_path / "pids"
@@ -138,14 +126,14 @@ def test_a_killed_runner_leaves_no_command(
     assert all(map(is_alive, pids(seen)))
     running.process.kill()
     running.wait()
-    until(lambda: not any(map(is_alive, pids(seen))), 10)
-    assert {state for state, _, _ in told().values()} <= {"A", "N"} and len(told()) == 2
+    until(lambda: not any(map(is_alive, pids(seen))), seconds=10)
+    assert {state for state, _, _ in outcomes(states).values()} <= {"A", "N"} and len(outcomes(states)) == 2
     second = start("consume", "--type", queue, "--exec", "true")
-    until(lambda: told() == {})
+    until(lambda: outcomes(states) == {})
     assert second.stop() == 0
 
 
-def test_a_killed_guard_is_replaced(start: Start, session: Session, queue: str, told: Told, tmp_path: Path) -> None:
+def test_a_killed_guard_is_replaced(start: Start, session: Session, queue: str, states: States, tmp_path: Path) -> None:
     session.call("set_queue", queue, '{"backoff_seconds": 0, "backoff_max_seconds": 0}')
     send(session, queue, "a")
     seen = tmp_path / "groups"
@@ -153,7 +141,7 @@ def test_a_killed_guard_is_replaced(start: Start, session: Session, queue: str, 
     running = start("consume", "--type", queue, "--exec", command)
     until(lambda: pids(seen))
     os.killpg(pids(seen)[0], signal.SIGKILL)
-    until(lambda: told() == {})
+    until(lambda: outcomes(states) == {})
     assert running.stop() == 0
     first, second = pids(seen)
     assert first != second

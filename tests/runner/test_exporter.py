@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import COMMAND, Running, environment, until
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
@@ -31,8 +30,10 @@ from rowqueue.extras.monitor.figures import PARTS
 from rowqueue.install import apply as install
 from servers import Server
 from servers.base import free_port
+from support.processes import COMMAND, Running, environment
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -83,7 +84,7 @@ def collect() -> Iterator[Callable[..., QueueCollector]]:
 Collect = Callable[..., QueueCollector]
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_figures_are_those_of_the_procedures(
     collect: Collect, database: Database, session: Session, queue: str
 ) -> None:
@@ -119,7 +120,7 @@ def test_a_queue_without_ready_messages_has_no_age(
     assert figures(collect(("main", database)))["rowqueue_oldest_ready_seconds", "main", queue] == 0
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_counters_grow_by_what_consumers_report_and_begin_at_zero(
     collect: Collect, database: Database, session: Session, queue: str
 ) -> None:
@@ -163,7 +164,7 @@ def test_counters_grow_by_what_consumers_report_and_begin_at_zero(
     assert counted() == expected | {"rowqueue_messages_completed_total": 6}
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_consumers_are_counted_by_status(collect: Collect, database: Database, session: Session, queue: str) -> None:
     for consumer, seconds in (("one", 60), ("two", 60), ("gone", 0), ("hung", 1)):
         session.call(
@@ -387,7 +388,7 @@ def test_feed_consumers_above_the_limit_are_not_reported(
     assert found["rowqueue_left_out", "main", "feed consumer"] == 1
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
     collect: Collect,
     database: Database,
@@ -538,7 +539,7 @@ def test_the_commands_print_no_malformed_url(given: str, tmp_path: Path) -> None
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_a_part_that_fails_is_reported_and_the_others_too(
     collect: Collect, installed_database: Database, server: Server, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -579,7 +580,7 @@ def test_a_broken_feed_takes_no_other_along(collect: Collect, installed_database
     assert found["rowqueue_ready_messages", "main", "gone"] == 1
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_hostile_names_are_labels_that_prometheus_reads(collect: Collect, installed_database: Database) -> None:
     names = ["plain", "esc\x1b[2J", "esc\\u001b[2J", 'quo"te\\', "line\r\nrowqueue_up 0", "turn\u202e", "\u009b1m"]
     with closing(installed_database.connect("test")) as session:

@@ -24,7 +24,7 @@ def test_a_command_without_its_extra_says_what_to_install(package: str, words: s
     assert (done.returncode, done.stderr) == (1, said)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_health_port_without_its_extra_says_what_to_install(
     installed_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

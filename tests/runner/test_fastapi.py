@@ -8,9 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from processes import Running, environment, until
 from rowqueue.databases import Database
 from servers import Server
+from support.processes import Running, environment
+from support.waiting import until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "fastapi"
 pytestmark = pytest.mark.product("postgresql")

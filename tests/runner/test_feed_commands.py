@@ -4,31 +4,17 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import Log, Running, until
-from queues import Feed, Queue, make_feed, make_table
-from rowqueue.databases import Database, Session
+from support.processes import Log, Running
+from support.queues import Feed, Queue, make_table
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def q(database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str) -> Queue:
-    return Queue(queue, session, sql, BY_DATABASE[database.name])
-
-
-@pytest.fixture
-def feed(q: Queue) -> Iterator[Feed]:
-    feed = make_feed(q)
-    yield feed
-    feed.call("drop_feed")
 
 
 def test_once_is_one_batch_and_drain_is_every_row_in_order(feed: Feed, runner: Runner, joblog: Log) -> None:

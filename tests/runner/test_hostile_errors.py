@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from outcomes import hostile_errors
-from processes import FOLDER
 from rowqueue.databases import Session
 from servers import Server
-
-pytestmark = pytest.mark.one_version
+from support.outcomes import hostile_errors
+from support.processes import FOLDER
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]

@@ -13,16 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pages import Serve, serve
-from queues import call
 from rowqueue.cli import main
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.extras.web.pages import PAGES
 from servers import Server
+from support.pages import Serve, serve
+from support.queues import call
 
 __all__ = ["serve"]
-
-pytestmark = pytest.mark.one_version
 
 ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 NAMES = ("ev", "job")  # Mallory's table with a feed, and its polling table

@@ -8,12 +8,12 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import Database, Session
 from rowqueue.extras import monitor as seeing
 from rowqueue.extras.monitor import Incident, Looking, figures, incidents
 from rowqueue.extras.monitor.collector import QueueCollector
 from servers import Server
+from support.outcomes import dead_letter
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Found = dict[tuple[str, str], Incident]
@@ -44,7 +44,6 @@ def dead_letters(session: Session, type: str, error: str, count: int) -> None:
     session.call("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], error) for row in rows))
 
 
-@pytest.mark.one_version
 def test_each_kind_is_found_and_nothing_else(session: Session, installed_database: Database, server: Server) -> None:
     now = session.now()
     dead_letters(session, "dead", "ValueError: no such customer", 5)
@@ -88,7 +87,6 @@ def test_each_kind_is_found_and_nothing_else(session: Session, installed_databas
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
 def test_a_backlog_grows_if_messages_wait_longer_than_before(
     session: Session, server: Server, sql_of: Callable[..., None]
 ) -> None:
@@ -132,14 +130,14 @@ def sql_of(installed_database: Database, server: Server) -> Callable[..., None]:
     return run
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_queue_whose_messages_a_claim_holds_has_a_consumer(session: Session) -> None:
     waiting(session, "held")
     session.call("claim_batch", "held", 1, "psql", 60)
     assert find(session) == {}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_doctor_lists_incidents_and_its_exit_code_is_for_checks(
     runner: Runner, session: Session, installed_database: Database
 ) -> None:
@@ -157,7 +155,7 @@ def test_doctor_lists_incidents_and_its_exit_code_is_for_checks(
     assert {row["incident"] for row in rows if "incident" in row} == {"no_consumer", "dead_letters", "paused_with_work"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_doctor_continues_after_a_check_that_fails(
     runner: Runner, session: Session, installed_database: Database, server: Server
 ) -> None:
@@ -175,7 +173,7 @@ def test_doctor_continues_after_a_check_that_fails(
     assert {row["name"] for row in rows if row.get("state") == "drifted"} >= {"queue_health", "list_consumers"}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_kinds_are_counted_in_the_metrics(session: Session) -> None:
     waiting(session, "alone")
     limits = {kind: figures.Limit("main", kind, 10) for kind in figures.KINDS}
@@ -184,7 +182,7 @@ def test_kinds_are_counted_in_the_metrics(session: Session) -> None:
     assert counts == {kind: float(kind == "no_consumer") for kind in incidents.KINDS}
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_of_many_queues_only_the_worst_are_asked_for_their_errors(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,8 +202,7 @@ def test_of_many_queues_only_the_worst_are_asked_for_their_errors(
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
     session: Session, installed_database: Database, sql_of: Callable[..., None]
 ) -> None:

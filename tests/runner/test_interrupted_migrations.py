@@ -12,7 +12,6 @@ class Killed(BaseException):
     """As a signal would end the process."""
 
 
-@pytest.mark.one_engine
 def test_apply_continues_after_a_migration_that_was_not_recorded(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from processes import Running, until
 from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
 from rowqueue.databases import Database
@@ -22,6 +21,8 @@ from rowqueue.extras.monitor.exporter import named
 from rowqueue.extras.monitor.figures import METRICS
 from servers import Server
 from servers.base import free_port
+from support.processes import Running
+from support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "monitoring"
@@ -234,7 +235,6 @@ def fill(url: str, database: Database, server: Server) -> None:
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_engine
 def test_prometheus_reads_the_exporter_shows_the_dashboard_and_fires_alerts(
     start: Start,
     prometheus: Callable[[int], Prometheus],

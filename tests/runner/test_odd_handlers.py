@@ -9,12 +9,12 @@ from typing import Any
 
 import odd
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
-from processes import Log, Running
-from queues import Queue, make_feed
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
+from support.processes import Log, Running
+from support.queues import Queue, make_feed
 
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
@@ -59,7 +59,7 @@ DONE = {name for name, (_, is_committed) in odd.TRANSACTION.items() if is_commit
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     start: Start, session: Session, queue: str, sql: Sql, server: Server, mode: str
 ) -> None:
@@ -96,7 +96,7 @@ def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     assert "\x1b" not in running.stderr
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_odd_ends_of_a_handler_fail_the_row_and_nothing_else(
     start: Start, session: Session, queue: str, sql: Sql, database: Database
 ) -> None:
@@ -113,7 +113,7 @@ def test_odd_ends_of_a_handler_fail_the_row_and_nothing_else(
     assert all(row["error"] for row in table.peek("E").values())
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_row_of_a_feed_is_retried_after_an_odd_end(
     start: Start, session: Session, queue: str, sql: Sql, database: Database, joblog: Log
 ) -> None:

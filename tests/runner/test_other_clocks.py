@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, open_database
 from servers.clock import Clock
+from support.processes import Log, Running
+from support.waiting import until
 
-pytestmark = [pytest.mark.any_engine, pytest.mark.long]
+pytestmark = pytest.mark.level(4)
 
 Start = Callable[..., Running]
 
@@ -25,7 +26,6 @@ def shifted(clock: Clock) -> Database:
     return open_database(clock.url)
 
 
-@pytest.mark.long
 def test_no_lease_is_lost_while_a_handler_runs_with_any_server_clock(
     clock: Clock, shifted: Database, start: Start, joblog: Log
 ) -> None:

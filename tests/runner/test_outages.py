@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.databases import Database, Disconnected, ReadOnly, open_database
 from rowqueue.install import apply as install
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.processes import Log, Running
+from support.waiting import until
 
 Start = Callable[..., Running]
 HANDLER = ("--handler", "jobs:record")
@@ -43,7 +42,7 @@ def said(running: Running, text: str) -> int:
     return running.stderr.count(text)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_once(
     private: Database, private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
@@ -60,8 +59,7 @@ def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_onc
     assert said(running, "is unreachable") == said(running, "is reachable again after") == 1, running.stderr
 
 
-@pytest.mark.any_engine
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_connect_timeout_ends_a_consumer_that_waits_for_the_database(
     private: Database, private_server: Server, start: Start, queue: str
 ) -> None:
@@ -80,7 +78,7 @@ def test_connect_timeout_ends_a_consumer_that_waits_for_the_database(
     assert at_once.wait() == 1 and len(at_once.stderr.splitlines()) == 1, at_once.stderr
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_signal_ends_a_consumer_that_waits_for_the_database_as_a_clean_end(
     private: Database, private_server: Server, start: Start, queue: str
 ) -> None:
@@ -90,7 +88,7 @@ def test_a_signal_ends_a_consumer_that_waits_for_the_database_as_a_clean_end(
     assert running.stop() == 0, running.stderr
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_idle_timeout_ends_a_consumer_whose_database_is_unreachable(
     private: Database, private_server: Server, start: Start, queue: str
 ) -> None:
@@ -101,7 +99,7 @@ def test_idle_timeout_ends_a_consumer_whose_database_is_unreachable(
     assert said(running, "gave up") == 1, running.stderr
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
     installed: Database, server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
@@ -124,7 +122,7 @@ def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
     assert joblog.read() == ["a"]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("option", [("--idle-timeout", 2), ("--drain",), ("--once",)])
 def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
     installed: Database, server: Server, start: Start, queue: str, option: tuple[object, ...]
@@ -146,7 +144,6 @@ def test_a_change_where_none_are_taken_is_refused_as_read_only(installed: Databa
 
 
 @pytest.mark.product("firebird")
-@pytest.mark.one_version
 def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
     private: Database, private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
@@ -164,9 +161,8 @@ def test_connections_that_are_killed_while_a_consumer_starts_do_not_end_it(
     assert joblog.read() == ["a"]
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.product("firebird")
-@pytest.mark.one_version
 def test_apply_continues_after_its_server_or_it_itself_was_killed(private_server: Server, start: Start) -> None:
     """At random moments; tests/engines/firebird/test_install.py tests a kill after each statement."""
     url = private_server.create_database()
@@ -201,8 +197,7 @@ def made(server: Server, url: str) -> int:
 
 
 @pytest.mark.product("firebird")
-@pytest.mark.one_version
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_runner_outlives_twenty_ends_of_its_connections(
     private: Database, private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:

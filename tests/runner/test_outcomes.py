@@ -11,29 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.messages import States, send
+from support.processes import Log, Running
+from support.waiting import until
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
-States = Callable[[], dict[str, dict[str, Any]]]
-
-
-@pytest.fixture
-def states(sql: Sql, server: Server, queue: str) -> States:
-    view = server.table("message_state")
-    return lambda: {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
-
-
 # ---- outcomes that are refused -------------------------------------------------------------------
 
 
@@ -80,7 +67,7 @@ def test_results_need_a_queue_that_archives(runner: Runner, session: Session, qu
     assert session.call("queue_stats", queue)[0]["ready"] == 1
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_queue_that_no_longer_archives_loses_results_and_no_message(
     start: Start, session: Session, queue: str, states: States, joblog: Log
 ) -> None:
@@ -221,7 +208,7 @@ def test_a_max_statement_time_of_a_claim_is_logged_and_the_consumer_continues(
 # ---- signals ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_sigterm_while_the_consumer_is_stopped_ends_it(start: Start, queue: str) -> None:
     started = [start("consume", "--type", queue, "--handler", "jobs:record_async") for _ in range(3)]
     until(lambda: all("consuming" in running.stderr for running in started))
@@ -232,7 +219,7 @@ def test_a_sigterm_while_the_consumer_is_stopped_ends_it(start: Start, queue: st
     assert [running.wait(30) for running in started] == [0, 0, 0]
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_two_signals_at_once_are_one(start: Start, session: Session, queue: str, joblog: Log, states: States) -> None:
     """As timeout(1) sends them."""
     session.call("send", queue, "1")
@@ -246,7 +233,7 @@ def test_two_signals_at_once_are_one(start: Start, session: Session, queue: str,
 # ---- counts ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_load_counts_handlers_that_are_still_running(start: Start, session: Session, queue: str, joblog: Log) -> None:
     send(session, queue, "4", "4.0")
     consumer = f"consumer of {queue}"
@@ -258,13 +245,13 @@ def test_load_counts_handlers_that_are_still_running(start: Start, session: Sess
         rows = session.call("throughput", queue)
         return sum(row["busy_ms"] for row in rows)
 
-    until(lambda: busy() > 1_500, 10)
+    until(lambda: busy() > 1_500, seconds=10)
     assert "completed" not in running.stderr
     assert running.stop() == 0
     assert 7_900 < busy() < 12_000
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_messages_of_a_lost_batch_are_not_counted_as_completed(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
@@ -293,7 +280,7 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
         options = ("--consumer", consumer, "--report", 1, "--lease", 1)
         running = start("consume", "--type", queue, "--handler", "odd:sleep", *options)
         until(joblog.read)
-        until(lambda: states() == {}, 20)
+        until(lambda: states() == {}, seconds=20)
         began = time.monotonic()
         assert running.stop() == 0, running.stderr
         assert time.monotonic() - began < 12
@@ -322,7 +309,7 @@ def test_a_connection_of_django_that_is_lost_is_opened_again(
 # ---- children --------------------------------------------------------------------------------------
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("option", ["--exec", "--worker"])
 def test_processes_of_a_handler_do_not_get_the_url_of_the_database(
     runner: Runner, session: Session, queue: str, states: States, tmp_path: Path, option: str
@@ -337,7 +324,7 @@ def test_processes_of_a_handler_do_not_get_the_url_of_the_database(
     assert "PATH=" in out.read_text() and "RUNNER_DATABASE" not in out.read_text()
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
@@ -350,7 +337,7 @@ def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     assert states()["a"]["state"] == "E"
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("on_complete", ["delete", "archive"])
 def test_a_message_that_its_handler_completes_itself_is_completed_and_not_lost(
     database: Database, session: Session, queue: str, caplog: pytest.LogCaptureFixture, on_complete: str

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.consume import BadOption, Options
 from rowqueue.consume.source import LONGEST, MOST, Queues
 from rowqueue.databases import Database, Session
+from support.processes import Log, Running
+from support.waiting import until
 
-pytestmark = pytest.mark.one_engine
 Start = Callable[..., Running]
 
 
@@ -105,7 +105,7 @@ def test_a_pattern_consumes_what_matches_also_later_queues_and_not_what_is_exclu
     until(lambda: handled.keys() == {f"{queue}.a", f"{queue}.b"})
     session.call("send", f"{queue}.later", "x")
     session.call("send", f"{queue}.bulk.later", "x")
-    until(lambda: handled[f"{queue}.later"] == 1, 15)
+    until(lambda: handled[f"{queue}.later"] == 1, seconds=15)
     session.call("send", f"{queue}.a", "x")
     until(lambda: handled[f"{queue}.a"] == 2)
     assert handled.keys() == {f"{queue}.{end}" for end in ("a", "b", "later")}
@@ -122,7 +122,7 @@ def test_a_pattern_that_matches_nothing_waits_and_is_logged_once(
     until(lambda: "no queue matches" in running.stderr)
     session.call("send", f"{queue}.1", "first")
     session.call("send", f"{queue}.22", "no match")
-    until(lambda: joblog.read() == ["first"], 15)
+    until(lambda: joblog.read() == ["first"], seconds=15)
     assert running.stderr.count("no queue matches") == 1
     assert f"consuming {queue}.1" in running.stderr
     session.call("take_batch", f"{queue}.22", 10)

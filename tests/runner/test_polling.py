@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
-from processes import Log, Running, until
 from rowqueue.databases import Database, Session
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
+from support.processes import Log, Running
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Sql = Callable[..., list[dict[str, Any]]]
@@ -26,7 +27,7 @@ def table(queue: str, session: Session, sql: Sql, database: Database) -> Polled:
     return Polled(queue, session, sql, BY_DATABASE[database.name], SHAPES["a"])
 
 
-def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, table: Polled, joblog: Log) -> None:
+def test_consume_handles_the_rows_of_a_table_and_notes_each_result(runner: Runner, table: Polled, joblog: Log) -> None:
     table.create().insert(*map(str, range(25)), "discard", "retry 500")
     done = runner("table", "consume", table.name, "--handler", "jobs:obey_claimed_row", "--batch", 10, "--drain")
     assert done.returncode == 0, done.stderr
@@ -123,7 +124,7 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
+@pytest.mark.level(2)
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_a_database_of_another_default_isolation_level_is_no_hindrance(
     runner: Runner, table: Polled, database: Database, sql: Sql, session: Session, queue: str, joblog: Log, level: str

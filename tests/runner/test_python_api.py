@@ -7,13 +7,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import uuid4
 
-import applications
 import pytest
 import rowqueue
-from applications import Application
 from rowqueue.databases import Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support import applications
+from support.applications import Application
 
 NASTY = "tab\tline\nquote\"' back\\slash\\\n% %s {} é😀 \u2028 \x01 \r"
 

@@ -6,12 +6,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-import applications
 import pytest
 import rowqueue
 from rowqueue.databases import Database, Session
-
-pytestmark = pytest.mark.one_engine
+from support import applications
 
 MYSQL = ("mysql", "mariadb")
 Opened = AsyncIterator[Any]

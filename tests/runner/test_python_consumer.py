@@ -4,7 +4,6 @@ import inspect
 import signal
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 from urllib.request import urlopen
 
@@ -15,21 +14,15 @@ from rowqueue import Consumer, Message
 from rowqueue.cli import app
 from rowqueue.consume.options import OPTIONS
 from rowqueue.databases import Database, Session
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 
 def started(consumer: Consumer) -> threading.Thread:
     thread = threading.Thread(target=consumer.run)
     thread.start()
     return thread
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.01)
 
 
 def test_its_parameters_and_those_of_the_command_are_the_options() -> None:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 import release
-from processes import COMMAND
 from rowqueue.databases import Database
 from rowqueue.install import contract
+from support.processes import COMMAND
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 12, 24)
@@ -101,7 +101,7 @@ def test_a_folder_that_is_no_checkout_is_refused(small: Path, tmp_path: Path, mo
         release.check(small)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_after_an_error_the_tree_is_as_before(small: Path) -> None:
     """The small repository has nothing that could be built."""
     before = (small / "CHANGELOG.md").read_text()
@@ -121,7 +121,7 @@ def test_the_notes_get_under_the_version_and_its_day() -> None:
 # ---- the files of a release
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_release_has_everything_in_dist_and_freezes_the_contract(tmp_path: Path) -> None:
     """In a copy of this tree, by its own command."""
     for name in run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT).stdout.splitlines():
@@ -176,7 +176,7 @@ def dist(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.product("postgresql")
 def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(
     dist: Path, empty_database: Database
@@ -196,7 +196,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_gives_the_command(
     assert "nothing to do" in runner("apply", "--database", empty_database.url)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("tool", ["pipx", "uv tool"])
 def test_the_wheel_is_installed_as_its_page_says(tool: str, dist: Path) -> None:
     name = tool.split()[0]

@@ -10,15 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue.consume.reports import MOST_HANDLED, Figures, text_of
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.extras.handling import read, summary
 from rowqueue.install import apply as install
 from rowqueue.messages import Message
 from servers import Server
+from support.processes import Log, Running
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
@@ -36,7 +37,7 @@ def figures(session: Session, queue: str) -> dict[str, int]:
     return {name: sum(row[name] for row in rows) for name in names}
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_a_consumer_reports_what_it_did_and_that_it_stops(runner: Runner, session: Session, queue: str) -> None:
     session.call("send_batch", queue, "\n".join(map(str, range(20))))
     done = runner("consume", "--type", queue, "--handler", "jobs:record", "--consumer", "me", "--drain")
@@ -49,7 +50,7 @@ def test_a_consumer_reports_what_it_did_and_that_it_stops(runner: Runner, sessio
     assert 0 < counted["waited_ms"] < 20 * 60_000
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 @pytest.mark.parametrize("transaction", [False, True])
 def test_failures_and_dead_letters_are_reported(
     runner: Runner, session: Session, queue: str, transaction: bool
@@ -171,7 +172,7 @@ def test_a_consumer_that_may_not_report_works_on(
     assert consumers(session, queue) == []
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_work_before_an_outage_is_reported_after_it(
     private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:

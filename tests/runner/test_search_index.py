@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from processes import COMMAND, environment
 from rowqueue.databases import Database
+from support.capabilities import BY_DATABASE
+from support.processes import COMMAND, environment
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "search_index"
 

@@ -9,7 +9,7 @@ from rowqueue.databases import Database, QueueError, Session, open_database
 from rowqueue.extras import monitor as seeing
 from rowqueue.extras.monitor import Looking, Watched, changes, looking, reading
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 
 @pytest.fixture

@@ -8,23 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.consume.claims import Pace
 from rowqueue.databases import Database, Session
+from support.messages import counts, send
+from support.processes import Log, Running
+from support.waiting import until
 
-pytestmark = pytest.mark.one_engine
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
-
-
-def counts(session: Session, queue: str) -> tuple[int, int]:
-    [row] = session.call("queue_stats", queue)
-    return row["ready"], row["active"]
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Log, Running, until
 from rowqueue import Consumer, DeadLetter, Message
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.messages import counts, send
+from support.processes import Log, Running
+from support.waiting import until
 
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
@@ -35,21 +37,11 @@ HOW = {
 }
 
 
-def send(session: Session, queue: str, *bodies: str) -> None:
-    session.call("send_batch", queue, "\n".join(bodies))
-
-
-def counts(session: Session, queue: str) -> tuple[int, int]:
-    [row] = session.call("queue_stats", queue)
-    return row["ready"], row["active"]
-
-
 def kill(running: Running) -> None:
     running.process.send_signal(signal.SIGKILL)
     running.process.wait()
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("how", HOW)
 def test_a_slow_message_holds_nothing_back_and_a_kill_repeats_only_it(
     start: Start, runner: Runner, session: Session, queue: str, joblog: Log, how: str
@@ -68,7 +60,6 @@ def test_a_slow_message_holds_nothing_back_and_a_kill_repeats_only_it(
     assert joblog.read().count("fast") == fast + 99
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("how", ["sync", "async"])
 def test_after_a_kill_only_the_running_messages_are_repeated(
     start: Start, session: Session, queue: str, joblog: Log, how: str
@@ -86,7 +77,6 @@ def test_after_a_kill_only_the_running_messages_are_repeated(
     assert [handled[body] for body in (*bodies, *left)] == [1] * 603
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("how", HOW)
 def test_a_consumer_that_is_alone_handles_what_it_gave_back(
     runner: Runner, session: Session, queue: str, joblog: Log, how: str
@@ -99,7 +89,6 @@ def test_a_consumer_that_is_alone_handles_what_it_gave_back(
     assert "lost" not in done.stderr
 
 
-@pytest.mark.one_engine
 @pytest.mark.parametrize("how", ["sync", "async", "worker"])
 def test_messages_that_are_given_back_count_for_no_limit(
     runner: Runner, session: Session, queue: str, joblog: Log, how: str
@@ -112,7 +101,7 @@ def test_messages_that_are_given_back_count_for_no_limit(
     assert counts(session, queue) == (41, 0)
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 def test_an_outage_while_a_part_is_finished_repeats_nothing(
     private_server: Server, start: Start, joblog: Log, queue: str
 ) -> None:
@@ -127,13 +116,12 @@ def test_an_outage_while_a_part_is_finished_repeats_nothing(
     private_server.stop("immediate")
     private_server.start()
     view = private_server.table("message_state")
-    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, seconds=60)
     assert running.stop() == 0, running.stderr
     bodies = joblog.read()
     assert (bodies.count("fast"), bodies.count("sleep 4")) == (399, 1)
 
 
-@pytest.mark.one_engine
 def test_once_handles_its_whole_batch(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
     send(session, queue, "fast", "sleep 0.3", *["fast"] * 10)
     done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--once")
@@ -141,7 +129,6 @@ def test_once_handles_its_whole_batch(runner: Runner, session: Session, queue: s
     assert joblog.read() == ["fast", "sleep 0.3", "woke", *["fast"] * 8]
 
 
-@pytest.mark.one_engine
 def test_the_order_of_groups_is_kept(database: Database, session: Session, queue: str) -> None:
     session.call("set_queue", queue, '{"ordered":1}')
     for n in range(40):
@@ -157,7 +144,6 @@ def test_the_order_of_groups_is_kept(database: Database, session: Session, queue
     assert seen == {group: list(range(40)) for group in "abcdefgh"}
 
 
-@pytest.mark.one_engine
 def test_a_ring_and_a_limit_continue_beside_a_slow_message(database: Database, session: Session, queue: str) -> None:
     session.call("set_queue", queue, '{"ring":1,"max_active":30}')
     send(session, queue, *map(str, range(200)))
@@ -172,7 +158,7 @@ def test_a_ring_and_a_limit_continue_beside_a_slow_message(database: Database, s
     assert session.call("peek", queue, None, 10) == []
 
 
-@pytest.mark.any_engine
+@pytest.mark.level(1)
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_outcomes_before_a_slow_message_are_stored_while_it_runs(
     database: Database, session: Session, queue: str, kind: str

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from processes import COMMAND, FOLDER, environment, until
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session
 from servers import Server
+from support.outcomes import dead_letter
+from support.processes import COMMAND, FOLDER, environment
+from support.waiting import until
 from terminal import Terminal
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Sql = Callable[..., list[dict[str, Any]]]
 WIDTHS = (80, 200)
@@ -95,7 +96,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
     session.call("unbind_topic", None, type)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_every_table_fits_the_terminal_a_line_a_row(
     database: Database, session: Session, odd: str, columns: int
@@ -237,7 +238,7 @@ def test_ctrl_c_in_a_purge_says_how_many_are_gone(
     assert held(sql, server, queue, "N") == 100_000 - count
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_ctrl_c_in_a_redrive_says_how_many_are_redriven(
     database: Database, session: Session, queue: str, sql: Sql, server: Server
 ) -> None:
@@ -346,7 +347,7 @@ BASH = ("bash --norc --noprofile", "source <(runner completion bash)")
 ZSH = ("zsh -f", "autoload -Uz compinit; compinit -u -D; source <(runner completion zsh)")
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize(("program", "setup"), [BASH, ZSH], ids=["bash", "zsh"])
 def test_tab_completes_commands_options_and_queues(
     program: str, setup: str, shell: dict[str, str], session: Session, queue: str

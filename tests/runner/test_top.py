@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import COMMAND, FOLDER, environment
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.databases.url import shown
@@ -24,9 +23,10 @@ from rowqueue.extras.top.frame import Top
 from rowqueue.extras.top.queues import QueuesScreen
 from rowqueue.install import apply as install
 from servers import Server
+from support.processes import COMMAND, FOLDER, environment
 from textual.pilot import Pilot
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Steps = Callable[["Driver"], Awaitable[None]]
 Run = Callable[..., None]
@@ -113,7 +113,7 @@ def test_output_while_the_program_ends_is_dropped(database: Database) -> None:
     watched.close()
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 @pytest.mark.parametrize("is_wide", [False, True])
 def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str, is_wide: bool) -> None:
     dead(session, name, "broken")
@@ -156,8 +156,7 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
         await driver.press("escape", "3")
         await driver.sees("smtp 550", str(id))
         await driver.press("enter")
-        await driver.sees("state  dead", "smtp 550: no such mailbox", '"to": "someone",', '"n": 1.5')
-        assert '    "items": [' in driver.text() or '  "items": [' in driver.text()
+        await driver.sees("state  dead", "smtp 550: no such mailbox", '"to": "someone",', '"n": 1.5', '  "items": [')
         await driver.press("escape", "5")
         await driver.sees("smtp #: no such mailbox")
         await driver.press("escape")
@@ -166,7 +165,7 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
     drive(steps)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     drive: Run, session: Session, name: str
 ) -> None:
@@ -194,7 +193,7 @@ def test_each_change_is_asked_about_first_and_no_is_the_answer_of_enter(
     assert states(session, name) == before
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_keys_change_what_they_say_once_the_answer_is_yes(drive: Run, session: Session, name: str) -> None:
     for number in range(3):
         dead(session, name, f"timeout after {number} s")
@@ -267,7 +266,7 @@ def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str)
     drive(steps)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (140, 45), (40, 10)])
 def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive: Run, session: Session, name: str, size: tuple[int, int]
@@ -318,7 +317,7 @@ def test_there_is_one_connection(drive: Run, session: Session, name: str, sql: C
     assert len(seen) == 1
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_lost_database_is_shown_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)

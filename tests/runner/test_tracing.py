@@ -188,7 +188,6 @@ def test_the_span_of_a_batch_says_how_many_messages_failed(spans: Spans) -> None
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
 def test_sending_is_a_span_whose_context_the_message_carries(
     spans: Spans, metrics: Metrics, database: Database, session: Session, queue: str
 ) -> None:
@@ -227,7 +226,6 @@ def test_sending_is_a_span_whose_context_the_message_carries(
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
 def test_a_published_message_carries_the_context_to_each_queue(
     spans: Spans, metrics: Metrics, database: Database, session: Session, queue: str
 ) -> None:
@@ -287,7 +285,6 @@ def test_with_metrics_alone_the_context_is_still_passed_on(metrics: Metrics) -> 
 
 
 @pytest.mark.product("postgresql")
-@pytest.mark.one_version
 def test_a_consumer_continues_the_trace_of_the_sender(
     spans: Spans, metrics: Metrics, database: Database, queue: str
 ) -> None:

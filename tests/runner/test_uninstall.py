@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from polling import SHAPES, Polled
 from rowqueue.databases import Database
 from servers import Server
-
-pytestmark = pytest.mark.one_engine
+from support.capabilities import BY_DATABASE
+from support.polling import SHAPES, Polled
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 

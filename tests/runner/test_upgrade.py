@@ -1,8 +1,6 @@
 """An installation of an earlier release, with messages in every state, survives the upgrade to this tree."""
 
 import gzip
-import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,15 +8,9 @@ from pathlib import Path
 import frozen
 import pytest
 from rowqueue.databases import Database
-from rowqueue.databases.sqlserver.babelfish import replacing
-from rowqueue.databases.sqlserver.script import batches
 from rowqueue.install import apply as install
-from servers import Server, engine
-from servers.firebird import LocalFirebird, dsn
-from servers.mysql import LocalMySQL
-from servers.postgresql import programs
-from servers.shell import Shell
-from states import content, fill, go_on
+from servers import Server
+from support.states import content, fill, go_on
 
 RELEASES = Path(__file__).resolve().parents[2] / "releases"
 # Also without an earlier release: this tree, and then a migration on top of it.
@@ -30,34 +22,6 @@ def scripted(version: str, database: Database) -> str:
     if version == THIS_TREE:
         return "".join(f"{part}\n" for part in install.script(database.name))
     return gzip.decompress((RELEASES / version / f"rowqueue-{database.name}.sql.gz").read_bytes()).decode()
-
-
-def run_script(server: Server, url: str, text: str, folder: Path) -> None:
-    """As docs/start/install.md says, by the database's own client. SQL Server has none here: batch by batch."""
-    script = folder / "release.sql"
-    script.write_text(text, "utf-8")
-    if isinstance(server, LocalMySQL):
-        Shell(server, folder)(f"mysql --comments {url.rpartition('/')[2]} < release.sql")
-    elif isinstance(server, LocalFirebird):
-        Shell(server, folder)(f"isql -quiet -bail -charset UTF8 -input release.sql {dsn(url)}")
-    elif engine(server.name) == "postgresql":
-        command = [str(programs(18) / "psql"), "-X", "-q", "-d", url, "-f", str(script)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert (done.returncode, done.stderr) == (0, "")
-    elif engine(server.name) == "sqlserver":
-        with server.client(url) as client:  # one session, as sqlcmd's
-            try:
-                for batch in batches(re.sub(r"(?m)^:.*", "", text)):
-                    made = re.search(r"^CREATE OR ALTER \w+ ([\w.]+)", batch, re.M)
-                    found = f"SELECT OBJECT_ID(N'{made[1] if made else ''}') AS id"
-                    if server.stand_in and client.execute(found).rows[0]["id"]:
-                        continue  # it replaces no function that others use
-                    for part in replacing(batch) if server.stand_in else [batch]:
-                        client.execute(part)
-            except Exception as error:
-                raise AssertionError(str(error)) from error
-    else:
-        pytest.skip("the client of the named server is not known")
 
 
 def add_to_next_release(files: Path, database: Database, server: Server) -> None:
@@ -84,12 +48,17 @@ def fresh(server: Server) -> Iterator[Callable[[Database], list[str]]]:
         server.drop_database(url)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("version", [THIS_TREE, *(path.name for path in frozen.released(RELEASES))])
 def test_an_upgrade_loses_nothing_and_has_all_that_a_new_installation_has(
-    version: str, empty_database: Database, server: Server, files: Path, fresh: Callable[[Database], list[str]]
+    version: str,
+    empty_database: Database,
+    server: Server,
+    files: Path,
+    fresh: Callable[[Database], list[str]],
+    run_script: Callable[..., str],
 ) -> None:
-    run_script(server, empty_database.url, scripted(version, empty_database), files)
+    run_script(empty_database.url, scripted(version, empty_database))
     session = empty_database.connect("before")
     key, in_group = fill(session)
     before = content(session)

@@ -14,17 +14,18 @@ from typing import Any
 import pytest
 import servers
 import uvicorn
-from outcomes import dead_letter
-from pages import TOKEN, Serve, Site, serve
-from processes import Running, until
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.extras.web import connections, shown
 from rowqueue.extras.web.pages import PAGES
 from rowqueue.install import apply as install
+from support.outcomes import dead_letter
+from support.pages import TOKEN, Serve, Site, serve
+from support.processes import Running
+from support.waiting import until
 
 __all__ = ["serve"]
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 SECRET = "a secret of this body"
 
@@ -93,7 +94,7 @@ def serve_once(database: Database, tmp_path_factory: pytest.TempPathFactory) -> 
     """One server, with buttons, for tests that only read."""
     import subprocess
 
-    from processes import COMMAND, FOLDER, environment
+    from support.processes import COMMAND, FOLDER, environment
 
     path = tmp_path_factory.mktemp("web") / "stderr"
     with path.open("w") as stderr:
@@ -214,7 +215,7 @@ HANDLING = "\n".join(f'{{"id": {7102 + n}, "since": "2026-01-01T08:30:00Z"}}' fo
 # ---- what is shown -------------------------------------------------------------------------------
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Session, queue: str) -> None:
     dead_letters(session, queue, "refused by", 3)
     session.call("send_message", queue, "{}", None, None, None, "order-7")
@@ -249,7 +250,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         "/live": "live",
     }
     # The counts, and so the names of queues to search, are cached for a moment.
-    until(lambda: queue in serve_once.ask("/search?q=order-7&by=dedup_key").text, 20)
+    until(lambda: queue in serve_once.ask("/search?q=order-7&by=dedup_key").text, seconds=20)
     for path, text in said.items():
         answer = serve_once.ask(path)
         assert answer.status == 200, (path, answer.text)
@@ -358,7 +359,7 @@ def test_a_part_that_fails_is_shown_as_failed_and_the_rest_is_shown(
         assert re.search(rf'rowqueue_part_up{{database="[^"]*",part="{part}"}} {is_up}.0', metrics), part
 
 
-@pytest.mark.one_engine
+@pytest.mark.level(2)
 def test_an_overview_of_many_queues_is_short_and_finds_each(serve: Serve, installed_database: Database) -> None:
     with closing(installed_database.connect("test")) as session:
         for number in range(330):
@@ -484,14 +485,14 @@ def test_a_stopped_database_is_shown_as_unreachable_and_comes_back(
     assert f"type={queue}" in site.ask(f"/?queue={queue}").text
     assert "other.queue" in site.ask("/?queue=other.queue").text
     private_server.stop()
-    until(lambda: "Away." in site.ask(f"/?queue={queue}").text, 30)  # a cached answer is shown for a moment
+    until(lambda: "Away." in site.ask(f"/?queue={queue}").text, seconds=30)  # a cached answer is shown for a moment
     one = site.ask(f"/?queue={queue}")
     assert one.status == 200
     assert f"type={queue}" in one.text
     assert "other.queue" not in site.ask("/").text
     assert site.ask("/queue?db=two&type=other.queue").status == 503
     private_server.start()
-    until(lambda: "other.queue" in site.ask("/").text, 30)
+    until(lambda: "other.queue" in site.ask("/").text, seconds=30)
 
 
 # ---- texts ---------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import servers
-from pages import Serve, serve
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
+from support.pages import Serve, serve
 
 __all__ = ["serve"]
 
@@ -43,7 +43,7 @@ def others(pytestconfig: pytest.Config) -> Iterator[dict[str, str]]:
         yield urls
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_databases_of_several_kinds_are_on_one_page(
     serve: Serve, database: Database, session: Session, queue: str, others: dict[str, str]
 ) -> None:
@@ -112,7 +112,7 @@ def hanging() -> Iterator[int]:
     listener.close()
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_database_that_hangs_keeps_no_other_waiting(
     serve: Serve, database: Database, session: Session, queue: str, hanging: int
 ) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import TOKEN, Serve, Site, chromium, serve
-from processes import until
 from rowqueue.databases import Session
 from servers.base import free_port
+from support.pages import TOKEN, Serve, Site, chromium, serve
+from support.waiting import until
 
 __all__ = ["chromium", "serve"]
 
@@ -61,7 +61,7 @@ def nginx(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[[int
         process.wait(10)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_the_pages_work_behind_a_proxy_under_a_path(
     serve: Serve, nginx: Callable[[int, str], int], chromium: Any, session: Session, queue: str, slash: str
@@ -69,7 +69,7 @@ def test_the_pages_work_behind_a_proxy_under_a_path(
     session.call("send", queue, "x")
     behind = serve("--allow-changes", "--behind-proxy", root="/queues")
     front = Site(behind.running, nginx(behind.port, slash), "/queues")
-    until(lambda: _answers(front), 20)
+    until(lambda: _answers(front), seconds=20)
     context = chromium.new_context()
     page = context.new_page()
     try:
@@ -79,7 +79,7 @@ def test_the_pages_work_behind_a_proxy_under_a_path(
         row = page.get_by_role("row").filter(has_text=queue)
         assert row.locator("td").first.inner_text() == "1"
         session.call("send", queue, "y")
-        until(lambda: row.locator("td").first.inner_text() == "2", 20)  # the stream is not held back
+        until(lambda: row.locator("td").first.inner_text() == "2", seconds=20)  # the stream is not held back
         page.get_by_role("button", name=f"Pause {queue}").click()
         assert "is paused" in page.locator(".note").inner_text()
         assert session.call("queue_stats", queue)[0]["paused"]

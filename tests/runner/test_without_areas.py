@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import rowqueue
-from pages import Serve, serve
-from processes import Log
 from rowqueue import requests
 from rowqueue.databases import Database, SchemaMissing, how_to_add, open_database
 from rowqueue.databases.url import shown
@@ -26,12 +24,13 @@ from rowqueue.extras.web.pages import LISTINGS
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
+from support.pages import Serve, serve
+from support.processes import Log
 from test_top import Driver
 
 __all__ = ["serve"]
 
-# MySQL is not heavy: it says of a procedure that does not exist that the user may not call it.
-pytestmark = [pytest.mark.one_engine, pytest.mark.heavy("firebird", "sqlserver")]
+pytestmark = pytest.mark.level(3)
 
 ADDED = [name for name in contract.load().areas if name not in contract.CORE]
 CORE_ONLY = "core only"
@@ -72,10 +71,7 @@ class Part:
         return self.database.url
 
 
-ONE = pytest.mark.any_engine  # otherwise it would take minutes
-
-
-@pytest.fixture(scope="module", params=[CORE_ONLY, *(pytest.param(name, marks=ONE) for name in ADDED)])
+@pytest.fixture(scope="module", params=[CORE_ONLY, *ADDED])
 def part(request: pytest.FixtureRequest, server: Server) -> Iterator[Part]:
     """The core only; or all areas except for one and those that need it."""
     there = [name for name in ADDED if request.param not in (CORE_ONLY, *contract.load().with_needs([name]))]
@@ -243,7 +239,6 @@ def test_an_error_for_a_user_with_a_role_says_what_is_not_installed(server: Serv
         assert session.call("send", "sent", "body")
 
 
-@pytest.mark.heavy
 def test_lists_are_empty_for_a_user_with_a_role(server: Server, core: Database, runner: Runner) -> None:
     with server.login(core.url, f"viewer_{server.name[0]}", "mq_viewer") as url:
         for area, lists in LISTS.items():

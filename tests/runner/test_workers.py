@@ -13,25 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import FOLDER, Log, Running, is_alive, until
 from rowqueue.databases import Session
-from servers import Server
+from support.messages import States, outcomes, send
+from support.processes import FOLDER, Log, Running, is_alive
+from support.waiting import until
 
-pytestmark = pytest.mark.any_engine
+pytestmark = pytest.mark.level(1)
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
-States = Callable[[], dict[str, dict[str, Any]]]
 
 WORKER = shlex.join([sys.executable, str(FOLDER / "obedient_worker.py")])
-
-
-@pytest.fixture
-def states(sql: Sql, server: Server, queue: str) -> States:
-    """The messages of the test's queue, by body."""
-    view = server.table("message_state")
-    return lambda: {row["body"]: row for row in sql(f"SELECT * FROM {view} WHERE type = %s", queue)}
 
 
 @pytest.fixture
@@ -42,15 +35,6 @@ def consume(runner: Runner, queue: str) -> Runner:
         return runner("consume", "--type", queue, "--worker", worker, "--drain", *more)
 
     return run
-
-
-def send(session: Session, queue: str, *bodies: str) -> None:
-    for body in bodies:
-        session.call("send", queue, body)
-
-
-def told(states: States) -> dict[str, tuple[str, int, str | None]]:
-    return {body: (row["state"], row["attempts"], row["error"]) for body, row in states().items()}
 
 
 def bodies(joblog: Log) -> list[Any]:
@@ -70,7 +54,7 @@ def test_answers_decide_the_outcome_of_a_message(
     send(session, queue, "a", "fail", "retry 500", "dead never", "dead", "b")
     done = consume()
     assert done.returncode == 0, done.stderr
-    assert told(states) == {
+    assert outcomes(states) == {
         "fail": ("N", 1, "not now"),
         "retry 500": ("N", 1, "not now"),
         "dead never": ("E", 1, "never"),
@@ -199,7 +183,7 @@ def test_a_worker_that_ends_costs_one_message_an_attempt(
     send(session, queue, "done", body, "rest", "dead after")
     done = consume("--concurrency", 1)
     assert done.returncode == 0, done.stderr
-    assert told(states) == {body: ("N", 1, error), "dead after": ("E", 1, "after")}
+    assert outcomes(states) == {body: ("N", 1, error), "dead after": ("E", 1, "after")}
     assert bodies(joblog) == ["done", body, "rest", "dead after", "end of file"]
     first, _ = starts(joblog)
     until(lambda: not is_alive(first))
@@ -218,10 +202,10 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
         assert (row["state"], row["attempts"]) == ("N", 1)
         assert row["error"].startswith('the worker wrote a line that has the id of no unanswered message: {"id')
     else:  # its first answer counts, and the next message fails if the worker has it already
-        for state, attempts, error in told(states).values():
+        for state, attempts, error in outcomes(states).values():
             assert (state, attempts) == ("N", 1)
             assert "the id of no unanswered message" in str(error)
-        assert told(states).keys() <= {"rest"}
+        assert outcomes(states).keys() <= {"rest"}
 
 
 @pytest.mark.parametrize("body", ["twice", "both"])
@@ -239,7 +223,7 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
         assert "the worker wrote something after its last answer: {" in done.stderr
 
 
-@pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.long)])
+@pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.level(4))])
 def test_a_worker_that_never_answers_is_killed(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:
@@ -248,7 +232,7 @@ def test_a_worker_that_never_answers_is_killed(
     began = time.monotonic()
     done = consume("--timeout", 2)
     assert done.returncode == 0, done.stderr
-    assert told(states) == {body: ("N", 1, "timed out after 2 s")}
+    assert outcomes(states) == {body: ("N", 1, "timed out after 2 s")}
     assert time.monotonic() - began > (9 if body == "stubborn" else 4)
     first, _ = starts(joblog)
     assert not is_alive(first)
@@ -272,7 +256,7 @@ def test_a_worker_that_cannot_be_started_ends_the_consumer_and_costs_no_attempt(
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("runner: the worker ") and words in last
-    assert {body: (s, n) for body, (s, n, _) in told(states).items()} == {"a": ("N", 0), "b": ("N", 0)}
+    assert {body: (s, n) for body, (s, n, _) in outcomes(states).items()} == {"a": ("N", 0), "b": ("N", 0)}
 
 
 def test_restarts_come_after_growing_pauses(
@@ -283,7 +267,7 @@ def test_restarts_come_after_growing_pauses(
     began = time.monotonic()
     done = consume()
     assert done.returncode == 1, "no process has ever answered"
-    assert {(s, n) for s, n, _ in told(states).values()} == {("N", 1)}
+    assert {(s, n) for s, n, _ in outcomes(states).values()} == {("N", 1)}
     assert len(starts(joblog)) == 6
     assert time.monotonic() - began > (0.1 + 0.2 + 0.4 + 0.8 + 1.6) / 2
 
@@ -295,7 +279,7 @@ def test_transaction_ends_messages_with_its_commit(
     send(session, queue, "a", "fail", "exit 3", "b")
     done = consume("--transaction")
     assert done.returncode == 0, done.stderr
-    assert {body: (s, n) for body, (s, n, _) in told(states).items()} == {"fail": ("N", 1), "exit 3": ("N", 1)}
+    assert {body: (s, n) for body, (s, n, _) in outcomes(states).items()} == {"fail": ("N", 1), "exit 3": ("N", 1)}
 
 
 # ---- leases, signals, the end --------------------------------------------------------------------
@@ -323,7 +307,7 @@ def test_signal_finishes_the_message_and_then_ends_the_worker(
     until(lambda: "sleep 1" in joblog.read())
     assert running.stop(number) == 0, running.stderr
     assert bodies(joblog) == ["sleep 1", "woke", "end of file"]
-    assert told(states) == dict.fromkeys(("fail", "rest", "next batch"), ("N", 0, None))
+    assert outcomes(states) == dict.fromkeys(("fail", "rest", "next batch"), ("N", 0, None))
     (pid,) = starts(joblog)
     assert not is_alive(pid)
 
@@ -365,8 +349,8 @@ def test_a_killed_runner_leaves_no_worker_process_and_its_messages_are_retried(
     first.process.kill()
     first.wait()
     (pid,) = starts(joblog)
-    until(lambda: not is_alive(pid), 20)
-    assert {state for state, _, _ in told(states).values()} <= {"A", "N"} and len(states()) == 2
+    until(lambda: not is_alive(pid), seconds=20)
+    assert {state for state, _, _ in outcomes(states).values()} <= {"A", "N"} and len(states()) == 2
     second = start("consume", "--type", queue, "--worker", WORKER)
     until(lambda: states() == {})
     assert second.stop() == 0
@@ -381,7 +365,7 @@ def test_a_worker_that_ends_between_batches_costs_nothing(
     os.kill(starts(joblog)[0], signal.SIGKILL)
     time.sleep(0.5)
     send(session, queue, "dead b")
-    until(lambda: told(states) == {"dead b": ("E", 1, "b")})
+    until(lambda: outcomes(states) == {"dead b": ("E", 1, "b")})
     assert running.stop() == 0
 
 
@@ -413,7 +397,7 @@ def test_example_of_a_worker(consume: Runner, session: Session, queue: str, stat
     done = consume("--batch", 30, "--timeout", 60, worker=shlex.join([*INTERPRETERS[name], str(EXAMPLES / name)]))
     assert done.returncode == 0, done.stderr
     left = states()
-    assert told(states) == {f"dead{hostile}": ("E", 1, "can never succeed"), "fail": ("N", 1, "not now")}
+    assert outcomes(states) == {f"dead{hostile}": ("E", 1, "can never succeed"), "fail": ("N", 1, "not now")}
     delay = (left["fail"]["run_at"] - left[f"dead{hostile}"]["changed_at"]).total_seconds()
     assert 59 < delay < 61
 
@@ -428,4 +412,4 @@ def test_the_example_in_node_runs_beside_a_package_of_modules(
     send(session, queue, "a", "fail")
     done = consume(worker=f"node {tmp_path / 'worker.js'}")
     assert done.returncode == 0, done.stderr
-    assert told(states) == {"fail": ("N", 1, "not now")}
+    assert outcomes(states) == {"fail": ("N", 1, "not now")}

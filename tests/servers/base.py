@@ -73,6 +73,13 @@ class Server(ABC):
     def drop_procedure(self, url: str, name: str) -> None:
         """Drop one object of the queue, as a careless DBA would."""
 
+    def run_script(self, url: str, text: str, *options: str) -> str:
+        """Run a script in the product's own client, without a word on stderr; returns what it prints.
+
+        Its first error ends it, and is an AssertionError.
+        """
+        raise Unavailable("the client of the named server is not known")
+
     @abstractmethod
     def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
         """A user with this name, these roles and no other right; yields the user's URL."""
@@ -136,6 +143,14 @@ def identity() -> dict[str, Any]:
         return {}
     entry = pwd.getpwnam("nobody")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def silent(command: Sequence[object], text: str, environment: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Run a client with this input, which must succeed in silence; returns what it prints."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, input=text, env=os.environ | environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr, done.stderr or done.stdout
+    return done.stdout
 
 
 def reaches(path: Path) -> bool:

@@ -396,19 +396,9 @@ class LocalFirebird(_Firebird):
         finally:
             set_mode("read_write")
 
-    def script(self, url: str, text: str) -> str:
-        """Run a script as a DBA does; returns what it prints. The first error ends it."""
+    def run_script(self, url: str, text: str, *options: str) -> str:
         command, environment = self.isql
-        done = subprocess.run(
-            [*command, "-quiet", "-bail", "-charset", "UTF8", dsn(url)],
-            env=os.environ | environment,
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0 and not done.stderr, done.stderr or done.stdout
-        return done.stdout
+        return base.silent([*command, "-quiet", "-bail", "-charset", "UTF8", *options, dsn(url)], text, environment)
 
     def create_database(self) -> str:
         name = f"{base.new_name()}.fdb"

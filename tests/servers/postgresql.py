@@ -71,6 +71,9 @@ class _PostgreSQL(base.Server):
     def client(self, url: str) -> psycopg.Connection[dict[str, Any]]:
         return psycopg.connect(url, autocommit=True, row_factory=dict_row)
 
+    def run_script(self, url: str, text: str, *options: str) -> str:
+        return base.silent([programs(18) / "psql", "-X", "-q", "-d", url, *options], text)
+
     def catalog(self, url: str) -> list[str]:
         command = [str(programs(18) / "pg_dump"), "--schema-only", f"--dbname={url}"]
         dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -327,7 +327,7 @@ def unparsable(text: str) -> list[str]:
     return [violation.desc() for violation in parsed.violations]
 
 
-@pytest.mark.long  # the second parser takes half a minute for what Microsoft's has taken already
+@pytest.mark.level(4)  # the second parser takes half a minute for what Microsoft's has taken already
 def test_sqlfluff_parses_every_file() -> None:
     wrong = {}
     for name, text in TEXTS.items():

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
-from queues import call
 from rowqueue.databases import Database, DatabaseError, QueueError, Row, Session, open_database
 from servers import Server
 from servers.firebird import Client, driver
+from support.outcomes import dead_letter
+from support.queues import call
 
 pytestmark = pytest.mark.product("firebird")
 

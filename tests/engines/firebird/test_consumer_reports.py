@@ -23,7 +23,7 @@ from servers.firebird_raw import MANNERS, NO_RECORD_VERSION, Raw, codes, raw_on
 
 from .test_cost import measured
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("firebird")
 
 OWN, SHARED, SECONDS = 16, 4, 6
 MESSAGES = 30_000

@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from servers import Server
 from servers.firebird_raw import Raw, raw_on
+from support.outcomes import dead_letter, failure, joined
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version, pytest.mark.heavy]
+pytestmark = [pytest.mark.product("firebird"), pytest.mark.level(3)]
 
 BACKLOG = 100_000
 READY_BEHIND_DELAYED = 1_000

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -25,11 +25,10 @@ from rowqueue.databases import (
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
-from servers.firebird import LocalFirebird
 
 pytest.importorskip("firebird.driver")
 
-from firebird.driver import Error, InterfaceError
+from firebird.driver import Error
 from rowqueue.databases.firebird import Firebird, FirebirdSession
 from rowqueue.databases.firebird.events import event_name
 from rowqueue.databases.firebird.statements import statements
@@ -37,41 +36,10 @@ from rowqueue.databases.firebird.statements import statements
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., FirebirdSession]
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
-
-
-@pytest.fixture
-def interrupt() -> Iterator[tuple[int, int]]:
-    """A pipe: (read end, write end)."""
-    ends = os.pipe()
-    yield ends
-    for end in ends:
-        os.close(end)
+pytestmark = pytest.mark.product("firebird")
 
 
 # ---- URLs and connecting
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("firebird://host/db?no_such_option=1", "no_such_option"),
-        ("firebird://host/db?charset=LATIN1", "charset is 'LATIN1'"),
-        ("firebird://host/db?connect_timeout=soon", "connect_timeout is 'soon'"),
-        ("firebird://user:se/cret@host/db", "%XX"),
-        ("firebird://user:secret@host/db#x", "%23"),
-        ("firebird://user:secret%ff@host/db", "percent-encoded UTF-8"),
-        ("firebird://user:secret@host:0/db", "port is '0'"),
-        ("firebird://user:secret@host:99999/db", "the port is not a number"),
-        ("firebird://[::1/db", "IPv6"),
-        ("firebird://user:secret%00@host/db", "NUL"),
-    ],
-)
-def test_a_bad_url_is_one_line_without_the_password(url: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=r"^database URL: ") as caught:
-        open_database(url)
-    assert reason in str(caught.value)
-    assert "\n" not in str(caught.value) and "cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -218,15 +186,6 @@ def test_an_error_of_one_statement_leaves_the_transaction_open(session: Firebird
         with pytest.raises(Error), connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0 FROM rdb$database").fetchall()
     assert session.call("claim_batch", queue) == []
-
-
-def test_the_driver_may_not_end_the_runners_transaction(session: FirebirdSession, queue: str) -> None:
-    session.call("send", queue, "x")
-    for end in ("commit", "rollback", "begin"):
-        with pytest.raises(InterfaceError, match="runner's transaction"), session.transaction() as connection:
-            session.call("take_batch", queue, 1)
-            getattr(connection, end)()
-    assert len(session.call("claim_batch", queue)) == 1
 
 
 @pytest.mark.parametrize("how", ["statement", "manager"])
@@ -383,7 +342,7 @@ def test_a_server_gets_the_text_for_its_version(empty_database: Database, server
     assert ("BASE64_ENCODE(p_bytes); */" in fitted["base64"]) == (empty_database.version < 4)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
     program = (
         "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database;"
@@ -467,47 +426,6 @@ def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
         time.sleep(0.1)
     session.close()
     server.drop_database(url)
-
-
-# ---- the plain script
-
-
-def isql(server: Server, url: str, text: str) -> subprocess.CompletedProcess[str]:
-    """The server's own client on a database."""
-    if not isinstance(server, LocalFirebird):
-        pytest.skip("the client of the named server is not known")
-    command, environment = server.isql
-    parts = urlsplit(url)
-    dsn = f"{parts.hostname}/{parts.port}:{unquote(parts.path[1:])}"
-    return subprocess.run(
-        [*command, "-charset", "UTF8", dsn],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=os.environ | environment,
-    )
-
-
-def test_the_script_builds_the_same_schema_as_apply(empty_database: Database, server: Server) -> None:
-    text = "\n".join(install.script("firebird"))
-    assert text.isascii()
-    done = isql(server, empty_database.url, text)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    other = server.create_database()
-    install.apply(open_database(other))
-    assert server.catalog(empty_database.url) == server.catalog(other)
-    records = "SELECT kind, name, sha256, fingerprint FROM mq_installed ORDER BY name"
-    assert server.query(empty_database.url, records) == server.query(other, records)
-    server.drop_database(other)
-    assert install.apply(empty_database) == install.Applied()
-
-
-def test_the_script_ends_at_the_first_error(empty_database: Database, server: Server) -> None:
-    head, *rest = install.script("firebird")
-    done = isql(server, empty_database.url, "\n".join([head, "nonsense^", *rest]))
-    assert done.returncode == 1 and "nonsense" in done.stderr
-    assert empty_database.installed() is None
 
 
 def test_a_path_is_quoted_in_a_url(server: Server, empty_database: Database) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, refused
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.queues import Feed, Queue, make_feed, refused
 
 pytestmark = [pytest.mark.product("firebird")]
 
@@ -21,7 +21,6 @@ def feed(queue: str, session: Session, sql: Sql) -> Feed:
     return make_feed(Queue(queue, session, sql, BY_DATABASE["firebird"]))
 
 
-@pytest.mark.one_version
 def test_a_trigger_that_keeps_rows_from_being_numbered_is_named(feed: Feed) -> None:
     feed.write(1, 2)
     feed.sql(f"CREATE TRIGGER {feed.table}_t FOR {{t}} BEFORE UPDATE AS BEGIN NEW.sync = NULL; END")
@@ -95,7 +94,6 @@ NEWER = {
 }
 
 
-@pytest.mark.one_version
 def test_the_types_of_4_0_and_later_are_json_too(server: Server, sql: Sql, session: Session) -> None:
     if server.version.startswith("3."):  # type: ignore[attr-defined]
         return
@@ -136,7 +134,6 @@ def test_a_number_has_as_many_digits_as_read_back_the_same(sql: Sql, number: flo
     assert float(row["t"]) == json.loads(row["t"]) == number
 
 
-@pytest.mark.one_version
 def test_nothing_reads_the_whole_table(sql: Sql, session: Session) -> None:
     """5,000 rows, of which ten are published and fetched: each is read by the index."""
     table = f"t_{uuid.uuid4().hex[:12]}"

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from queues import call
 from rowqueue.databases import Row, Session
+from support.queues import call
 
 pytestmark = [pytest.mark.product("firebird")]
 Sql = Callable[..., list[Row]]

@@ -11,13 +11,13 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import pytest
 import servers
 from firebird.driver.core import Cursor
-from queues import call
 from rowqueue.databases import Database, DatabaseError, migrations, open_database
 from rowqueue.databases.firebird import yoyo
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.firebird import PASSWORD, USER, LocalFirebird, driver, dsn
+from support.queues import call
 
 pytestmark = pytest.mark.product("firebird")
 
@@ -47,8 +47,7 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) ->
         yield
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 def test_apply_continues_after_a_kill_after_any_statement(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +71,6 @@ def test_apply_continues_after_a_kill_after_any_statement(
     server.drop_database(fresh)
 
 
-@pytest.mark.one_version
 def test_the_lock_of_a_killed_apply_is_gone_with_it(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,17 +97,16 @@ def catalog_by_script(server: Server) -> list[str]:
     """The objects of a database in which the script has run once."""
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
-    server.script(url, "".join(install.script("firebird")))
+    server.run_script(url, "".join(install.script("firebird")))
     catalog = server.catalog(url)
     server.drop_database(url)
     return catalog
 
 
-@pytest.mark.one_version
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
-    "part", [0.1, pytest.param(0.3, marks=pytest.mark.long), pytest.param(0.6, marks=pytest.mark.long), 0.95]
+    "part", [0.1, pytest.param(0.3, marks=pytest.mark.level(4)), pytest.param(0.6, marks=pytest.mark.level(4)), 0.95]
 )
-@pytest.mark.heavy
 def test_an_interrupted_script_continues_when_it_is_run_again(
     server: Server, part: float, catalog_by_script: list[str]
 ) -> None:
@@ -118,17 +115,17 @@ def test_an_interrupted_script_continues_when_it_is_run_again(
     script = "".join(install.script("firebird"))
     cut = script.index("COMMIT", int(len(script) * part * (0.25 if part < 0.9 else 1)))
     with pytest.raises(AssertionError):
-        server.script(url, script[:cut] + "\nSELECT no_such_column FROM rdb$database;\n")
-    server.script(url, script)
+        server.run_script(url, script[:cut] + "\nSELECT no_such_column FROM rdb$database;\n")
+    server.run_script(url, script)
     assert server.catalog(url) == catalog_by_script
     assert install.pending(open_database(url)) == []
     server.query(url, "DROP PROCEDURE mq_cancel")
     server.query(url, "GRANT EXECUTE ON PROCEDURE mq_fail TO PUBLIC")
-    server.script(url, script)
+    server.run_script(url, script)
     assert server.catalog(url) == catalog_by_script and install.apply(open_database(url)) == install.Applied()
     server.query(url, "UPDATE mq_installed SET name = 'rowqueue_9999_next' WHERE name = 'rowqueue_0001_queue'")
     with pytest.raises(AssertionError, match="does not know migration rowqueue_9999_next"):
-        server.script(url, script)
+        server.run_script(url, script)
     server.drop_database(url)
 
 
@@ -168,7 +165,7 @@ def test_an_unsuitable_database_is_refused_before_anything_is_created(
     with pytest.raises(DatabaseError, match=told):
         install.apply(open_database(url))
     with pytest.raises(AssertionError, match=told):
-        server.script(url, "".join(install.script("firebird")))
+        server.run_script(url, "".join(install.script("firebird")))
     assert server.catalog(url) == before
     server.drop_database(url)
 
@@ -180,7 +177,6 @@ def test_the_database_of_the_servers_users_is_refused(server: Server) -> None:
         install.apply(open_database(url))
 
 
-@pytest.mark.one_version
 def test_a_read_only_database_is_refused_and_what_is_installed_says_so(server: Server) -> None:
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
@@ -231,8 +227,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
     assert empty_database.rights_problems() == []
 
 
-@pytest.mark.one_version
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
     """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
@@ -246,8 +241,7 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
     assert "MQ_CANCEL belongs to" in " ".join(applied.notices)
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 def test_an_owner_who_is_not_an_administrator_can_apply_despite_grants_by_sysdba(server: Server, queue: str) -> None:
     """The owner cannot revoke grants of another user: they are reported, for an administrator."""
     url = server.create_database()
@@ -283,8 +277,7 @@ def gbak(server: LocalFirebird, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.one_version
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_backup_restored_on_a_server_without_its_users_under_another_name_works(
     server: Server, private_server: Server, tmp_path: Path
 ) -> None:
@@ -340,7 +333,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     gbak(private_server, "-rep", backup, dsn(other))
     restored = open_database(other)
     assert install.pending(restored) == []
-    private_server.script(other, "".join(install.script("firebird")))
+    private_server.run_script(other, "".join(install.script("firebird")))
     assert install.pending(restored) == []
     install.apply(restored)
     assert restored.rights_problems() == [] and install.pending(restored) == []
@@ -363,8 +356,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     server.drop_database(url)
 
 
-@pytest.mark.heavy
-@pytest.mark.one_version
+@pytest.mark.level(3)
 @pytest.mark.parametrize("by", ["runner", "script"])
 def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, tmp_path: Path) -> None:
     """Some procedures have another text on 5.0."""
@@ -388,7 +380,7 @@ def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, t
     if by == "runner":
         assert install.apply(restored).procedures
     else:
-        server.script(other, "".join(install.script("firebird")))
+        server.run_script(other, "".join(install.script("firebird")))
     assert install.apply(restored) == install.Applied()
     with closing(restored.connect("test")) as session:
         assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, failure
-from polling import SHAPES, Polled, Shape, Sql, create_table
-from queues import call, refused
 from rowqueue.databases import Database, LeaseLost, NotAllowed, Session, open_database
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import NO_WAIT, Raw, codes
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, failure
+from support.polling import SHAPES, Polled, Shape, Sql, create_table
+from support.queues import call, refused
 
 pytestmark = pytest.mark.product("firebird")
 
@@ -310,7 +310,7 @@ def test_rows_of_a_dead_claim_that_were_deleted_done_or_set_back_block_nobody(ma
 
 
 @pytest.mark.parametrize("name", ["a", "c"])
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_no_row_gets_stuck_next_to_a_writer_that_does_anything(
     make: Make, connect: Callable[..., Session], sql: Sql, name: str, server: Server, database: Database
 ) -> None:
@@ -530,7 +530,6 @@ def reads(one: Raw) -> int:
     return n
 
 
-@pytest.mark.one_version
 @pytest.mark.parametrize("name", ["a", "b", "c", "d", "e", "f"])
 def test_a_claim_and_a_finish_read_no_backlog(make: Make, raw: Open, sql: Sql, name: str) -> None:
     """5,000 rows are ready, and 20 claimed before each claim of 10. Without an index (f), a finish reads all."""

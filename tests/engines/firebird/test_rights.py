@@ -11,7 +11,7 @@ from rowqueue.install import contract
 from servers import Server
 from servers.firebird import Client, driver
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("firebird")
 
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)

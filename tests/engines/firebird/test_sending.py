@@ -154,7 +154,7 @@ def test_no_time_of_a_schedule_is_lost_or_sent_twice_where_half_of_the_claims_ro
 
 
 @pytest.mark.parametrize("procedure", ["send", "send_batch", "send_message"])
-def test_a_send_is_repeated_while_the_sequence_of_ids_is_behind(
+def test_a_send_is_repeated_while_the_sequence_of_ids_lags(
     queue: str, session: Session, sql: Sql, procedure: str
 ) -> None:
     """The server may have lost its last steps in a crash: see docs/decisions/0008_firebird.md."""

@@ -14,7 +14,7 @@ from rowqueue.databases.firebird import Firebird, FirebirdSession, watch
 from rowqueue.databases.firebird import events as events_module
 from servers import Server
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("firebird")
 SECONDS = 60  # how long a test waits for something that should be immediate
 
 

@@ -16,7 +16,7 @@ from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import Raw, codes, raw_on
 
-pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("firebird")
 
 ROWS = 20_000
 WORKERS = 8
@@ -96,7 +96,7 @@ def table(server: Server) -> Iterator[str]:
         pytest.param(UPDATE, id="update", marks=pytest.mark.xfail(strict=False, reason="a fault of Firebird 5.0.4")),
     ],
 )
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_rows_that_are_taken_past_locked_ones_belong_to_batches_that_were_committed(
     server: Server, table: str, statement: str
 ) -> None:

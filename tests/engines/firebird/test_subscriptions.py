@@ -140,7 +140,6 @@ def test_a_snapshot_transaction_can_watch_or_gets_an_error_with_the_reason(
     assert events(sql, queue) == [(table, "D", [1])]
 
 
-@pytest.mark.one_version
 def test_writers_without_rights_are_never_refused_while_tables_are_watched_and_unwatched(
     server: Server, database: Database, session: Session, table: str, queue: str, sql: Sql
 ) -> None:
@@ -184,7 +183,6 @@ def test_writers_without_rights_are_never_refused_while_tables_are_watched_and_u
 
 
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if "TABLE" not in manner])
-@pytest.mark.one_version
 def test_a_writer_reports_to_the_subscriptions_that_its_snapshot_sees(
     raw: Open, session: Session, table: str, queue: str, sql: Sql, manner: str
 ) -> None:
@@ -202,7 +200,6 @@ def test_a_writer_reports_to_the_subscriptions_that_its_snapshot_sees(
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-@pytest.mark.one_version
 def test_open_writers_subscribers_and_claims_do_not_meet(
     raw: Open, session: Session, table: str, queue: str, sql: Sql, ordered: int
 ) -> None:
@@ -222,7 +219,6 @@ def test_open_writers_subscribers_and_claims_do_not_meet(
     assert sorted(events(sql, queue)) == [(table, "D", [1]), (table, "U", [1]), (table, "U", [2])]
 
 
-@pytest.mark.one_version
 def test_cascades_are_reported_and_changes_of_later_triggers_are_reported_later(
     session: Session, table: str, queue: str, sql: Sql
 ) -> None:
@@ -270,7 +266,6 @@ def test_keys_are_reported_whole_whether_built_as_a_varchar_or_as_a_blob(
     ]
 
 
-@pytest.mark.one_version
 def test_a_missing_right_to_alter_the_table_or_to_grant_is_named(
     server: Server, database: Database, session: Session, table: str, queue: str, sql: Sql
 ) -> None:

@@ -8,13 +8,13 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from outcomes import failure
-from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, QueueError, Session
 from rowqueue.databases.base import LeaseLost
 from servers import Server
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 CHANGES = (
@@ -30,7 +30,7 @@ CHANGES = (
 def test_no_row_stays_active_after_any_change_by_others(
     server: Server, database: Database, session: Session, sql: Sql, queue: str, seed: int
 ) -> None:
-    from capabilities import BY_DATABASE
+    from support.capabilities import BY_DATABASE
 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"]).create(max_attempts=50)
     table.insert(*(str(n) for n in range(60)))
@@ -93,7 +93,7 @@ def test_no_row_stays_active_after_any_change_by_others(
 def test_a_row_whose_key_is_changed_while_it_is_claimed_is_claimed_again(
     session: Session, sql: Sql, queue: str
 ) -> None:
-    from capabilities import BY_DATABASE
+    from support.capabilities import BY_DATABASE
 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"]).create().insert("1", "2")
     rows = table.claim(2)
@@ -107,7 +107,7 @@ def test_a_row_whose_key_is_changed_while_it_is_claimed_is_claimed_again(
 
 @pytest.mark.parametrize("shape", ["c", "f"])
 def test_an_added_column_keeps_rows_the_same(session: Session, sql: Sql, queue: str, shape: str) -> None:
-    from capabilities import BY_DATABASE
+    from support.capabilities import BY_DATABASE
 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES[shape]).create().insert("1", "2")
     [row] = table.claim(1)
@@ -116,7 +116,7 @@ def test_an_added_column_keeps_rows_the_same(session: Session, sql: Sql, queue: 
     rows = table.claim(5)
     assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
     sql(f"ALTER TABLE {table.name} CHANGE COLUMN v w varchar(50)")
-    from queues import refused
+    from support.queues import refused
 
     with refused("unsuitable_table", "unadopt_table"):
         table.claim(1)

@@ -176,10 +176,9 @@ def test_two_errors_are_redriven_at_one_time(database: Database, session: Sessio
         assert other.call("redrive_all", queue, "gone")[0]["affected"] == 1
 
 
-@pytest.mark.one_version
 # Calls that only read obey the session's row limit.
 @pytest.mark.parametrize("name", sorted(SETTINGS.keys() - {"big-selects", "timestamps"}))
-def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
+def test_the_settings_of_a_session_that_reports_or_lists_change_nothing(
     server: Server, database: Database, queue: str, name: str
 ) -> None:
     with server.client(database.url) as connection:
@@ -257,7 +256,7 @@ def rows_read(connection: Client, call: str, *arguments: object) -> tuple[int, R
     return reads(connection) - before - 2 * own, found
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.parametrize("state", ["A", "E", "N"])
 @pytest.mark.parametrize("key", ["id", "dedup_key"])
 def test_one_message_is_found_without_reading_others(server: Server, backlog: str, state: str, key: str) -> None:

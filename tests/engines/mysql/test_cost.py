@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import open_database
 from rowqueue.install import apply as install
 from servers import Server
 from servers.mysql import Client
+from support.outcomes import dead_letter, failure, joined
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine, pytest.mark.heavy]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.level(3)]
 
 BACKLOG = 200_000
 READY_BEHIND_DELAYED = 1_000
@@ -172,7 +172,7 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog(
             connection.rollback()
 
 
-@pytest.mark.parametrize("statistics", ["as-they-are", pytest.param("of-empty-tables", marks=pytest.mark.long)])
+@pytest.mark.parametrize("statistics", ["as-they-are", pytest.param("of-empty-tables", marks=pytest.mark.level(4))])
 def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, statistics: str) -> None:
     with server.client(backlogs) as connection:
         set_statistics(connection, statistics)

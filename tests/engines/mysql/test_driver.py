@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -38,22 +37,14 @@ from rowqueue.databases.mysql import MySQLSession
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, product
-from servers.mysql import LocalMySQL, programs
+from servers.mysql import LocalMySQL
+from support.waiting import until
 
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., MySQLSession]
 
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
-
-
-@pytest.fixture
-def interrupt() -> Iterator[tuple[int, int]]:
-    """A pipe: (read end, write end)."""
-    ends = os.pipe()
-    yield ends
-    for end in ends:
-        os.close(end)
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 @pytest.fixture
@@ -95,29 +86,6 @@ def who(database: Database) -> dict[str, Any]:
 
 
 # ---- URLs and connecting
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("mysql://host/db?no_such_option=1", "no_such_option"),
-        ("mysql://host/db?ssl_mode=perhaps", "ssl_mode is 'perhaps'"),
-        ("mysql://host/db?connect_timeout=soon", "connect_timeout is 'soon'"),
-        ("mysql://host/db?read_timeout=0", "read_timeout is '0'"),
-        ("mysql://user:se/cret@host/db", "%XX"),
-        ("mysql://user:se#cret@host/db", "%XX"),
-        ("mysql://user:secret@host/db#x", "%23"),
-        ("mysql://user:secret%ff@host/db", "percent-encoded UTF-8"),
-        ("mysql://user:secret@host:0/db", "port is '0'"),
-        ("mariadb://user:secret@host:99999/db", "the port is not a number"),
-        ("mysql://[::1/db", "IPv6"),
-    ],
-)
-def test_a_bad_url_is_one_line_without_the_password(url: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=r"^database URL: ") as caught:
-        open_database(url)
-    assert reason in str(caught.value)
-    assert "\n" not in str(caught.value) and "cret" not in str(caught.value)
 
 
 def test_a_server_or_socket_that_is_not_there_is_disconnected(tmp_path: Path, home: Path) -> None:
@@ -272,7 +240,7 @@ def signed(folder: Path, name: str, issuer: tuple[x509.Name, Any] | None) -> tup
     return subject, key
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.product("mysql")  # it uses certificates in its data folder
 def test_a_certificate_is_checked_on_request(private_server: LocalMySQL, tmp_path: Path) -> None:
     """With our own authority: clients do not know the one that a server generates."""
@@ -475,21 +443,6 @@ def test_a_statement_that_ends_the_transaction_does_not_pass_for_success(
     session.call("queue_stats", queue)
 
 
-def test_the_driver_may_not_end_the_runners_transaction(session: MySQLSession, queue: str, sql: Query) -> None:
-    session.call("send", queue, "x")
-    for end in ("commit", "rollback", "begin"):
-        with (
-            pytest.raises(pymysql.ProgrammingError, match="runner's transaction"),
-            session.transaction() as connection,
-        ):
-            session.call("take_batch", queue, 1)
-            getattr(connection, end)()
-    assert sql("SELECT state FROM mq_message_state WHERE type = %s", queue) == [{"state": "N"}]
-    with session.transaction():
-        assert len(session.call("take_batch", queue, 1)) == 1
-    assert sql("SELECT count(*) AS n FROM mq_message WHERE type = %s", queue) == [{"n": 0}]
-
-
 def test_an_error_of_one_statement_leaves_the_transaction_open(
     session: MySQLSession, queue: str, ledger: str, sql: Query
 ) -> None:
@@ -509,30 +462,6 @@ def test_an_error_of_one_statement_leaves_the_transaction_open(
 
 def kill(sql: Query, session: MySQLSession, what: str = "CONNECTION") -> None:
     sql(f"KILL {what} {session._connection.thread_id()}")
-
-
-def test_a_connection_ended_by_the_server_is_disconnected(connect: Connect, sql: Query) -> None:
-    session = connect()
-    kill(sql, session)
-    with pytest.raises(Disconnected):
-        session.call("queue_stats")
-    with pytest.raises(Disconnected):
-        session.call("queue_stats")
-    with pytest.raises(Disconnected), session.transaction():
-        pass
-
-
-def test_a_connection_lost_inside_a_transaction_is_disconnected(connect: Connect, sql: Query, queue: str) -> None:
-    session = connect()
-    session.call("send", queue, "x")
-    with pytest.raises(Disconnected), session.transaction():
-        session.call("take_batch", queue, 1)
-        kill(sql, session)
-    # The server may still be ending it.
-    fresh, deadline = connect(), time.monotonic() + 30
-    while not (rows := fresh.call("claim_batch", queue)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [row["body"] for row in rows] == ["x"]
 
 
 def test_a_connection_lost_in_a_handlers_own_statement_is_disconnected(connect: Connect, sql: Query) -> None:
@@ -677,7 +606,7 @@ def test_roles_and_the_owner_stay_while_another_database_needs_them(
         session.close()
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(private_server: Server) -> None:
     url = private_server.create_database()
     accounts = "SELECT user AS name FROM mysql.user WHERE user LIKE 'mq%%'"
@@ -701,7 +630,7 @@ def test_uninstall_leaves_the_users_own_tables(empty_database: Database, server:
     assert [row["name"] for row in server.query(empty_database.url, tables)] == ["mq_of_the_user"]
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("mode", [[], ["--transaction"]])
 def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server, mode: list[str]) -> None:
     """The procedures are dropped and created again one by one, and lose their grants."""
@@ -713,10 +642,10 @@ def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server
         try:
             for _ in range(3):
                 session.call("send_batch", "q", "\n".join(str(n) for n in range(20)))
-                wait_until(lambda: session.call("queue_stats", "q")[0]["ready"] < 20)
+                until(lambda: session.call("queue_stats", "q")[0]["ready"] < 20)
                 server.query(empty_database.url, "UPDATE mq_installed SET fingerprint = NULL")
                 assert len(install.apply(empty_database).procedures) > 40
-            wait_until(lambda: drained(session, "q"))
+            until(lambda: drained(session, "q"))
             assert consumer.poll() is None
         finally:
             consumer.send_signal(signal.SIGTERM)
@@ -725,7 +654,7 @@ def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server
     session.close()
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     empty_database: Database, server: Server
 ) -> None:
@@ -737,7 +666,7 @@ def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
     consumer = subprocess.Popen([sys.executable, "-c", program, empty_database.url], stderr=subprocess.PIPE, text=True)
     session = empty_database.connect("test")
     session.call("send", "q", "x")
-    wait_until(lambda: drained(session, "q"))
+    until(lambda: drained(session, "q"))
     session.close()
     started = time.monotonic()
     server.drop_procedure(empty_database.url, "claim_batch")
@@ -753,62 +682,13 @@ def drained(session: Session, queue: str) -> bool:
     return all(row["ready"] == row["active"] == row["delayed"] == 0 for row in rows)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
 # ---- the plain script
 
 
-def client(server: Server, url: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """The server's own client on a database; the client in PATH for a server that the user named."""
-    parts = urlsplit(url)
-    name = "mariadb" if parts.scheme == "mariadb" else "mysql"
-    program = programs(server.name).program(name) if isinstance(server, LocalMySQL) else [name]
-    with tempfile.NamedTemporaryFile("w", suffix=".cnf") as settings:
-        # Not MYSQL_PWD: MariaDB's newer clients warn of a login without a password then.
-        settings.write(
-            f"[client]\nprotocol=tcp\nhost={parts.hostname}\nport={parts.port}\nuser={parts.username}\n"
-            f'password="{unquote(parts.password or "")}"\n'
-        )
-        settings.flush()
-        command = [*program, f"--defaults-file={settings.name}", "--comments", *arguments, parts.path[1:]]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
-
-
-def test_the_script_builds_the_same_schema_as_apply_and_can_be_run_again(
-    empty_database: Database, server: Server
-) -> None:
-    text = "\n".join(install.script("mysql"))
-    for _ in range(2):
-        done = client(server, empty_database.url, input=text)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    other = server.create_database()
-    install.apply(open_database(other))
-    assert server.catalog(empty_database.url) == server.catalog(other)
-    # The catalog has views with the name of their database.
-    shown = "IF(name IN ('message_state', 'message_overview'), '', fingerprint)"
-    records = f"SELECT kind, name, sha256, {shown} FROM mq_installed ORDER BY name"
-    assert server.query(empty_database.url, records) == server.query(other, records)
-    server.drop_database(other)
-    assert install.apply(empty_database) == install.Applied()
-
-
-def test_the_script_may_lose_its_comments(empty_database: Database, server: Server) -> None:
+def test_the_script_may_lose_its_comments(empty_database: Database, run_script: Callable[..., str]) -> None:
     """The client strips comments by default; the bodies in the catalog then differ."""
-    done = client(server, empty_database.url, "--skip-comments", input="\n".join(install.script("mysql")))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert run_script(empty_database.url, "\n".join(install.script("mysql")), "--skip-comments") == ""
     assert install.apply(empty_database) == install.Applied()
-
-
-def test_the_script_ends_at_the_first_error(empty_database: Database, server: Server) -> None:
-    first, *rest = install.script("mysql")
-    done = client(server, empty_database.url, input="\n".join([first, "nonsense;", *rest]))
-    assert done.returncode == 1 and "nonsense" in done.stderr
-    assert empty_database.installed() is None
 
 
 # ---- waiting for a message

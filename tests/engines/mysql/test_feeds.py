@@ -1,32 +1,19 @@
 """MySQL and MariaDB: the cost of feeds, rights of mq_owner, all kinds of sessions, automatic columns."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, refused, republishes_what_writers_forget
-from rowqueue.databases import Database, Session
+from rowqueue.databases import Database
 from servers import Server
+from support.queues import Feed, Queue, make_table, refused
 
 from .test_cost import counters
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
-
-
-@pytest.fixture
-def q(database: Database, session: Session, sql: Sql, queue: str) -> Queue:
-    return Queue(queue, session, sql, BY_DATABASE[database.name])
-
-
-@pytest.fixture
-def feed(q: Queue) -> Iterator[Feed]:
-    feed = make_feed(q)
-    yield feed
-    feed.call("drop_feed")
 
 
 def test_a_call_reads_a_few_times_the_rows_it_returns_of_a_big_table(
@@ -165,7 +152,3 @@ def test_a_key_may_be_of_any_type_and_locked_rows_are_passed_over(
     assert feed.publish() >= 1
     assert sorted(row["sync"] for row in feed.sql("SELECT sync FROM {t}")) == [1, 2]
     feed.call("drop_feed")
-
-
-def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
-    republishes_what_writers_forget(feed)

@@ -12,9 +12,9 @@ from rowqueue.databases import AreaMissing, Database, DatabaseError, open_databa
 from rowqueue.databases.mysql.connection import Connection
 from rowqueue.install import apply as install
 from servers import Server
-from servers.clusters import until
+from support.waiting import until
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 class Killed(BaseException):
@@ -43,8 +43,10 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
     return done
 
 
-@pytest.mark.long
-def test_apply_continues_after_a_kill_behind_any_statement(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.level(4)
+def test_apply_continues_when_it_was_killed_after_any_statement(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = open_database(server.create_database())
     count = apply_until(whole, -1, monkeypatch)
     catalog = server.catalog(whole.url)
@@ -88,7 +90,7 @@ REPEATED = re.compile(r"\s*(DROP PROCEDURE|CREATE DEFINER|GRANT|REVOKE|REPLACE I
 VARYING = re.compile(r"'[0-9a-f]{8}-[-0-9a-f]+'|'[-\d:. ]+'")  # in yoyo's log: an id and the time
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.product("mysql")
 def test_apply_makes_progress_when_it_is_killed_after_every_statement(
     server: Server, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +131,7 @@ def test_apply_makes_progress_when_it_is_killed_after_every_statement(
         server.drop_database(made.url)
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 @pytest.mark.product("mysql")
 def test_apply_continues_after_an_installation_that_was_killed(
     server: Server,

@@ -6,14 +6,14 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, failure, joined
-from polling import SHAPES, Polled
-from queues import call, refused
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, failure, joined
+from support.polling import SHAPES, Polled
+from support.queues import call, refused
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 DELETES = {"on_complete": "delete", "equal_rows": 1}
@@ -114,7 +114,7 @@ def test_the_error_for_a_dropped_index_has_the_statement_that_creates_it(table: 
     assert table.values(table.claim()) == ["2"]
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_rows_that_are_longer_than_a_packet_together_are_claimed_in_parts(table: Polled, sql: Sql) -> None:
     name = table.name
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, v longtext, status char(1), KEY i (status))")

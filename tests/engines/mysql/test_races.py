@@ -97,24 +97,6 @@ def test_a_claim_leaves_one_ticket_of_a_group_at_work(ordered: Session, queue: s
     assert tickets(sql, queue) == 1
 
 
-@pytest.mark.parametrize("ending", ["commit", "rollback"])
-def test_a_group_continues_while_its_next_message_is_being_cancelled(
-    ordered: Session, queue: str, connect: Callable[..., Session], ending: str
-) -> None:
-    """A cancel in an open transaction: its group's head is finished meanwhile."""
-    send(ordered, queue, "1", "a")
-    head = claim_one(ordered, queue)
-    ids = [send(ordered, queue, body, "a") for body in ("2", "3")]
-    operator = connect("operator")
-    with contextlib.suppress(Undo), operator.transaction():
-        assert operator.call("cancel", ids[0])[0]["affected"] == 1
-        assert ordered.call("claim_batch", queue, 10) == []
-        assert ordered.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
-        if ending == "rollback":
-            raise Undo
-    assert drain(ordered, queue) == {"commit": ["3"], "rollback": ["2", "3"]}[ending]
-
-
 def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
@@ -132,7 +114,7 @@ def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
     assert drain(ordered, queue) == MANY
 
 
-def test_messages_sent_while_their_group_is_being_finished_are_not_left_behind(
+def test_messages_sent_while_their_group_is_being_finished_are_claimed(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
     """The finish has already searched for the next message, and claims still see the group as busy."""

@@ -11,17 +11,15 @@ from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
-import states
-from queues import call
 from rowqueue.databases import Database, DatabaseError, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import programs
+from support import states
+from support.queues import call
 
-from .test_driver import client
-
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version, pytest.mark.heavy]
+pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.level(3)]
 
 CORE = ("common", "queue", "operations")
 ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")
@@ -134,8 +132,7 @@ def test_a_dump_that_replaces_its_database_changes_nothing(server: Server, empty
     name = empty_database.url.rpartition("/")[2]
     server.query(server.url, f"DROP DATABASE {name}")
     server.query(server.url, f"CREATE DATABASE {name}")
-    done = client(server, empty_database.url, input=dump)
-    assert done.returncode == 0, done.stderr
+    server.run_script(empty_database.url, dump)
     assert server.catalog(empty_database.url) == before
     works(server, empty_database)
     with closing(empty_database.connect("test")) as session:
@@ -148,8 +145,7 @@ def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_datab
     install.apply(empty_database)
     fill(server, empty_database)
     other = open_database(server.create_database())
-    done = client(server, other.url, input=dumped(server, empty_database))
-    assert done.returncode == 0, done.stderr
+    server.run_script(other.url, dumped(server, empty_database))
     with closing(other.connect("test")) as session, pytest.raises(SchemaMissing, match="runner apply"):
         session.call("send", "q", "x")
     assert other.rights_problems()
@@ -157,8 +153,7 @@ def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_datab
     if by == "runner":
         assert install.apply(other).procedures
     else:
-        done = client(server, other.url, input="\n".join(install.script("mysql")))
-        assert done.returncode == 0, done.stderr
+        server.run_script(other.url, "\n".join(install.script("mysql")))
         # Only its accounts' rights are missing in the other database.
         server.query(other.url, "GRANT SELECT, TRIGGER ON seen TO 'mq_owner'@'localhost'")
         assert install.apply(other) == install.Applied()
@@ -177,8 +172,7 @@ def test_a_dump_goes_onto_a_server_without_the_accounts(
     name = empty_database.url.rpartition("/")[2]
     private_server.query(private_server.url, f"CREATE DATABASE {name}")
     restored = open_database(f"{private_server.url.rpartition('/')[0]}/{name}")
-    done = client(private_server, restored.url, input=dumped(server, empty_database))
-    assert done.returncode == 0, done.stderr
+    private_server.run_script(restored.url, dumped(server, empty_database))
     assert any("does not exist" in problem for problem in restored.rights_problems())
     doctor_says_apply(restored)
     install.apply(restored)
@@ -233,8 +227,8 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
         database = open_database(f"{server.url.rpartition('/')[0]}/{name}")
         with pytest.raises(DatabaseError, match=f"{name} is a database of the server's own"):
             install.apply(database)
-        scripted = client(server, database.url, input="\n".join(install.script("mysql")))
-        assert scripted.returncode and "this database is the server's own: name another one" in scripted.stderr
+        with pytest.raises(AssertionError, match="this database is the server's own: name another one"):
+            server.run_script(database.url, "\n".join(install.script("mysql")))
     made = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('mysql', 'sys')"
     assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []
 
@@ -262,8 +256,7 @@ def test_a_core_is_restored_with_messages_in_every_state_and_extended(
             kind, _, account_name = account.partition(" ")
             target.query(target.url, f"DROP {kind} IF EXISTS {account_name}")
     restored = open_database(url)
-    done = client(target, url, input=dump)
-    assert done.returncode == 0, done.stderr
+    target.run_script(url, dump)
     assert restored.areas() == CORE
     assert (where == "in its place") == (restored.rights_problems() == [])
     applied = install.apply(restored)

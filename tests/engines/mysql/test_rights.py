@@ -8,14 +8,14 @@ from typing import Any
 
 import pymysql
 import pytest
-from queues import refused
 from rowqueue.databases import Database, NotAllowed, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
+from support.queues import refused
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 LIMITED = '{"lease_seconds": 1, "on_complete": "archive", "max_active": 5, "rate": 6, "rate_seconds": 7}'
 ADOPTED = '{"key_columns": "id", "status_column": "status", "ready_value": "N", "done_value": "D", "error_value": "E"}'
@@ -351,7 +351,7 @@ def test_the_text_of_a_check_is_not_executed(attacker: tuple[Client, str], sql: 
     run(connection, f"CALL {queue}.mq_claim_rows('e{own}', 10, NULL, NULL)")
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("table", ["mq_message", "mq_polled", "mq_subscription"])
 def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     attacker: tuple[Client, str], server: Server, database: Database, sql: Sql, table: str
@@ -438,7 +438,7 @@ def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Da
     assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(private_server: Server) -> None:
     server = private_server
     database = open_database(server.create_database())

@@ -8,17 +8,17 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from outcomes import failure
-from polling import SHAPES, Polled
-from queues import Queue, make_feed
 from rowqueue.databases import Database, ReadOnly, Session, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, Unavailable, base
 from servers.mysql import Client, LocalMySQL
+from support.capabilities import BY_DATABASE
+from support.outcomes import failure
+from support.polling import SHAPES, Polled
+from support.queues import Queue, make_feed
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 # What can be set while the server runs, for sessions that begin afterwards.
 GLOBALS = {
@@ -162,7 +162,7 @@ def test_a_server_may_be_set_up_in_any_way(made: Callable[..., LocalMySQL], name
         work(server, database, Plain(connection), "plain")
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_table_names_may_be_stored_in_lower_case(made: Callable[..., LocalMySQL]) -> None:
     server = made(**{"lower-case-table-names": "1"})
     if server.name.startswith("mysql"):  # it can be chosen only when the data directory is made

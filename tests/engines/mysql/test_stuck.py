@@ -8,7 +8,7 @@ import pytest
 from rowqueue.databases import Database, Session
 from servers import Server
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 
 def check(session: Session) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from rowqueue.databases import Database, QueueError, Session
 from servers import Server
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
 RIGHTS = "SELECT, TRIGGER ON {} TO 'mq_owner'@'localhost'"

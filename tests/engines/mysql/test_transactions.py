@@ -12,15 +12,15 @@ from typing import Any
 
 import pymysql
 import pytest
-from outcomes import dead_letter
 from pymysql.constants import SERVER_STATUS
-from queues import NO_KEY
 from rowqueue.databases import Conflict, Database, Session
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
+from support.outcomes import dead_letter
+from support.queues import NO_KEY
 
-pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
+pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Query = Callable[..., list[dict[str, Any]]]
 LEVELS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]

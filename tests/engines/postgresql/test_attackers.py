@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import Database
+from support.outcomes import dead_letter, failure, joined
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 STATUS = (

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from outcomes import dead_letter, failure, joined
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.outcomes import dead_letter, failure, joined
 
 pytestmark = pytest.mark.product("postgresql")
 
@@ -171,7 +171,7 @@ def assert_cheap(cost: Cost) -> None:
 
 @pytest.mark.parametrize("type", ["ready", "delayed"])
 @pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
     server: Server, backlogs: str, analyzed: bool, type: str
 ) -> None:
@@ -351,9 +351,9 @@ def test_takes_read_the_tickets_of_blocked_groups_once_a_second(
         assert take() == [low + BLOCKED, *range(expected, expected + SIZE - 1)]
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 @pytest.mark.parametrize("call", ["claim_batch", "take_batch"])
-def test_a_claim_behind_very_many_blocked_groups_finds_a_message(
+def test_a_claim_past_very_many_blocked_groups_finds_a_message(
     server: Server, installed_database: Database, queue: str, call: str
 ) -> None:
     many = 100_000
@@ -474,7 +474,7 @@ def process(connection: Connection, type: str, calls: int) -> None:
     )
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: Database, queue: str) -> None:
     with server.client(database.url) as connection, server.client(database.url) as other:
         connection.execute("SET synchronous_commit = off")

@@ -17,6 +17,7 @@ from rowqueue.databases import DatabaseError, open_embedded
 from rowqueue.databases.postgresql import embedded_server
 from rowqueue.install import apply as install
 from servers import base
+from support.waiting import until
 
 # Holds the server until its input ends.
 HOLDER = """
@@ -80,13 +81,6 @@ def serving(home: Path) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return True
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.05)
 
 
 def answers(text: str) -> bool:

@@ -2,31 +2,18 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, read, refused, republishes_what_writers_forget
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers import Server
+from support.queues import Feed, Queue, make_feed, make_table, read, refused
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
-
-
-@pytest.fixture
-def q(database: Database, session: Session, sql: Sql, queue: str) -> Queue:
-    return Queue(queue, session, sql, BY_DATABASE[database.name])
-
-
-@pytest.fixture
-def feed(q: Queue) -> Iterator[Feed]:
-    feed = make_feed(q)
-    yield feed
-    feed.call("drop_feed")
 
 
 def fetched(sql: Sql, table: str) -> tuple[int, int]:
@@ -193,7 +180,3 @@ def test_create_feed_makes_no_feed_of_a_temporary_or_foreign_thing(q: Queue, sql
     sql(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD UNIQUE (id) DEFERRABLE")
     with refused("unsuitable_table", "key_columns"):
         q.on("create_feed", f"feed.{table}", table, "id", "sync")
-
-
-def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
-    republishes_what_writers_forget(feed)

@@ -12,7 +12,7 @@ from rowqueue.databases import Database, migrations, open_database
 from rowqueue.install import apply as install
 from servers import Server
 
-pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgresql")]
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def apply_killed(database: Database, process: Process, monkeypatch: pytest.Monke
     return True
 
 
-@pytest.mark.parametrize("step", [40, pytest.param(8, marks=pytest.mark.long)])
-@pytest.mark.heavy
+@pytest.mark.parametrize("step", [40, pytest.param(8, marks=pytest.mark.level(4))])
+@pytest.mark.level(3)
 def test_an_installation_that_is_killed_after_any_statement_is_continued_by_the_next(
     server: Server, empty_database: Database, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:

@@ -11,7 +11,7 @@ from psycopg.types.json import Json, Jsonb
 from rowqueue.databases import Database
 from rowqueue.install import contract
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 # As jsonb it would lose the blanks, the order and the first "b".
 TEXT = '{"b": 1,  "a":2, "b":3}'

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import servers
-from capabilities import BY_DATABASE
-from outcomes import dead_letter, failure
-from polling import SHAPES, Polled
-from queues import call, refused
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
+from support.capabilities import BY_DATABASE
+from support.outcomes import dead_letter, failure
+from support.polling import SHAPES, Polled
+from support.queues import call, refused
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 

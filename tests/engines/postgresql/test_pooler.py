@@ -6,7 +6,7 @@ import pytest
 from rowqueue.databases import Database, Session, open_database
 from servers.postgresql import PgBouncer
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 CLIENTS = 8
 MESSAGES_A_CLIENT = 500

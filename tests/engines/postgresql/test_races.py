@@ -12,7 +12,7 @@ import pytest
 from rowqueue.databases import Conflict, Database, QueueError, Session
 from servers import Server
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Claimed = list[dict[str, Any]]
 
@@ -118,7 +118,7 @@ def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of
     assert [row["body"] for row in session.call("claim_batch", queue, 10)] == ["b3"]
 
 
-def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
+def test_an_ordered_queue_is_not_claimed_from_a_snapshot(ordered: Session, queue: str) -> None:
     """A finish with an old snapshot would not see the group's next message, and the group would be stuck."""
     ordered.call("send_message", queue, "first", None, None, "a")
     second = ordered.call("send_message", queue, "second", None, None, "a")[0]["id"]
@@ -195,30 +195,11 @@ def test_a_take_skips_any_number_of_tickets_of_busy_groups(
     assert [row["body"] for row in ordered.call("take_batch", queue, 10)] == ["other"]
 
 
-@pytest.mark.parametrize("ending", ["commit", "rollback"])
-def test_a_group_continues_while_its_next_message_is_being_cancelled(
-    ordered: Session, queue: str, connect: Callable[..., Session], ending: str
-) -> None:
-    """A cancel in an open transaction: its group's head is finished meanwhile, and no call waits."""
-    ids = [ordered.call("send_message", queue, body, None, None, "a")[0]["id"] for body in ("1", "2", "3")]
-    head = claim_one(ordered, queue, "a")
-    operator = connect("operator")
-    with contextlib.suppress(KeyError), operator.transaction():
-        assert operator.call("cancel", ids[1])[0]["affected"] == 1
-        assert ordered.call("claim_batch", queue, 10) == [], "the group is at work; its other tickets are dropped"
-        with ordered.transaction() as tx:
-            tx.execute("SET LOCAL lock_timeout = '5s'")
-            assert ordered.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
-        if ending == "rollback":
-            raise KeyError
-    assert claim_one(ordered, queue, "a")["body"] == {"commit": "3", "rollback": "2"}[ending]
-
-
 TAKES = 80
 TAKE_GROUPS = 250
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_transaction_takes_from_twenty_thousand_groups_during_claims_and_no_group_is_stuck(
     ordered: Session, queue: str, connect: Callable[..., Session], sql: Callable[..., Claimed]
 ) -> None:

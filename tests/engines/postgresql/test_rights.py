@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 import servers
-from outcomes import failure
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
+from support.outcomes import failure
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 PUBLISHED = set(contract.load().procedures)
 # Two of them are views.

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from psycopg.errors import InsufficientPrivilege
-from queues import call
 from rowqueue.databases import Database, DatabaseError, Session, open_database
 from servers import Server
 from servers.postgresql import programs
+from support.queues import call
 
-pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
+pytestmark = pytest.mark.product("postgresql")
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -147,7 +147,7 @@ def test_more_than_a_thousand_rows_are_reported_in_the_order_of_the_statement(
 
 
 @pytest.mark.parametrize("count", [9_999, 10_000, 10_001])
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_old_keys_are_reported_for_as_many_rows_as_fit_into_one_part(
     sql: Sql, session: Session, schema: str, queue: str, count: int
 ) -> None:
@@ -395,7 +395,7 @@ def test_a_restored_dump_is_watched_as_before(server: Server, installed_database
     server.drop_database(url)
 
 
-@pytest.mark.heavy
+@pytest.mark.level(3)
 def test_a_change_can_be_prepared_for_two_phase_commit_if_its_queue_does_not_notify(
     sql: Sql, session: Session, schema: str, queue: str
 ) -> None:

@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from outcomes import dead_letter
 from rowqueue.databases import Conflict, Database, QueueError, Session, open_database
 from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
+from support.outcomes import dead_letter
 
 pytestmark = pytest.mark.product("sqlserver")
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from queues import call
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
+from support.queues import call
 
 pytestmark = pytest.mark.product("sqlserver")
 
@@ -176,7 +176,7 @@ def timed(session: Session, queue: str, **by: Any) -> tuple[float, list[dict[str
     return best, rows
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_backlog_is_searched_in_a_moment(backlog: str, session: Session, server: ExternalSQLServer) -> None:
     moment = 0.05 if not server.stand_in else 1  # which heeds no hint, and reads the whole table
     last = call(session, "send_message", backlog, "last", dedup_key="k")[0]["id"]

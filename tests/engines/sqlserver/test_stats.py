@@ -35,7 +35,7 @@ def emptied(sql: Sql) -> Iterator[Sql]:
     sql("DELETE FROM mq.queue WHERE type <> N''")
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_a_hundred_thousand_types_are_counted_in_a_moment(emptied: Sql, session: Session) -> None:
     emptied(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body)"
@@ -51,7 +51,7 @@ def test_a_hundred_thousand_types_are_counted_in_a_moment(emptied: Sql, session:
     assert sum(row["ready"] for row in rows) == 100_000 and sum(row["dead"] for row in rows) == 50_000
 
 
-@pytest.mark.long
+@pytest.mark.level(4)
 def test_types_that_end_anywhere_in_a_part_are_counted_whole(emptied: Sql, session: Session) -> None:
     """A part has 20,002 entries. `due` and the like: so many rows lie before the moment, and `ahead` after it."""
     first = 10**9

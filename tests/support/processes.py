@@ -5,13 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "rowqueue.cli"]
-FOLDER = Path(__file__).parent  # jobs.py is here, as a user's handlers are in the user's folder
+FOLDER = Path(__file__).parents[1] / "runner"  # jobs.py is here, as a user's handlers are in the user's folder
 
 
 def environment(url: str | None, **more: str) -> dict[str, str]:
@@ -49,15 +47,6 @@ class Running:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.wait()
-
-
-def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
-    """Wait until a condition is true and return its value; fail after a timeout."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-    return result
 
 
 def is_alive(pid: int) -> bool:

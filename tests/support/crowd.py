@@ -16,7 +16,7 @@ from rowqueue.install import contract
 # Not fork: children must not inherit the test's connections.
 _context = multiprocessing.get_context("forkserver")
 _modules = [module.name for module in iter_modules(databases.__path__, f"{databases.__name__}.")]
-_context.set_forkserver_preload([*_modules, "crowd"])
+_context.set_forkserver_preload([*_modules, "support.crowd"])
 
 # How long a crowd may take to start or to end, in seconds.
 _PATIENCE = 180
@@ -176,14 +176,6 @@ class Ledger:
 def numbers(first: int, count: int) -> str:
     """A list of bodies for send_batch: the numbers from `first` on."""
     return "\n".join(str(n) for n in range(first, first + count))
-
-
-def until(condition: Callable[[], Any], seconds: float, what: str) -> None:
-    """Wait for a condition; fail with `what`."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from capabilities import Capabilities
-from queues import LONG_AGO, call, refused
 from rowqueue.databases import Row, Session
+
+from support.capabilities import Capabilities
+from support.queues import LONG_AGO, call, refused
 
 Sql = Callable[..., list[Row]]
 

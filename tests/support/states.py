@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from queues import call, in_an_hour
 from rowqueue.databases import Session
 from rowqueue.install import contract
+
+from support.queues import call, in_an_hour
 
 TYPES = ("plain", "archived", "ordered", "ring", "fair", "paused")
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import Capabilities
-from outcomes import dead_letter
 from rowqueue.databases import QueueError, Row, Session
 from rowqueue.install import contract
+
+from support.capabilities import Capabilities
+from support.outcomes import dead_letter
 
 CONTRACT = contract.load()
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
@@ -301,7 +301,7 @@ POLLING = {
 
 def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
     """The same for polling tables, with a table of its own; one row is claimed if needed."""
-    from polling import SHAPES, Polled
+    from support.polling import SHAPES, Polled
 
     table = Polled(f"t{uuid.uuid4().hex[:20]}", queue.session, queue.sql, queue.can, SHAPES["e"])
     table.create().insert("1", "2")
@@ -368,19 +368,3 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     elif "id" in names:
         values["id"] = queue.send()
     return {name: values[name] for name in names}
-
-
-def republishes_what_writers_forget(feed: Feed) -> None:
-    """The trigger that docs/operate/tables.md shows for this database: a forgotten sync column, and the publisher."""
-    page = Path(__file__).parents[2].joinpath("docs/operate/tables.md").read_text("utf-8")
-    blocks = re.findall(r"^```sql\n(CREATE [^`]*? article_republish\b[^`]*)^```", page, re.M)
-    [block] = [block for block in blocks if ("plpgsql" in block) == (feed.q.can.view == "mq.message_state")]
-    feed.sql(re.sub(r"\barticle\b", feed.table, block).replace("article_republish", f"{feed.table}_republish"))
-    feed.write(1, 2)
-    assert feed.publish() == 2
-    feed.sql("UPDATE {t} SET v = 'forgotten' WHERE id = 1")
-    feed.change(2, "as it should be")
-    assert feed.numbers() == {1: None, 2: None}
-    assert feed.publish() == 2
-    assert feed.publish() == 0
-    assert feed.numbers() == {1: 3, 2: 4}

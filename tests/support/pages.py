@@ -9,7 +9,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from processes import Running, until
+
+from support.processes import Running
+from support.waiting import until
 
 TOKEN = "a-token-of-the-tests"
 CHROMIUM = "/usr/bin/chromium"
@@ -71,7 +73,7 @@ class Site:
         """A form as one of the site's own pages sends it."""
         found: set[str] = set()
         # A cached page may be of a moment before the first queue: it has no form.
-        until(lambda: found.update(re.findall(r'name="csrf" value="(\w+)"', self.ask("/").text)) or found, 20)
+        until(lambda: found.update(re.findall(r'name="csrf" value="(\w+)"', self.ask("/").text)) or found, seconds=20)
         [csrf] = found
         origin = {"Origin": f"http://127.0.0.1:{self.port}"}
         return self.ask("/change", "POST", {"csrf": csrf} | form, **(origin | headers))

@@ -1,0 +1,119 @@
+"""Which tests run on which servers: docs/background/contributing.md has the rule for level(n) and --level."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import servers
+from rules import ROOT, offending
+
+TESTS = """
+import pytest
+
+def test_unmarked(server_name):
+    pass
+
+@pytest.mark.level(1)
+def test_one_is_enough(server_name):
+    pass
+
+@pytest.mark.level(1)
+@pytest.mark.parametrize("n", range(20))
+def test_one_per_value(server_name, n):
+    pass
+
+@pytest.mark.level(3)
+def test_slow(server_name):
+    pass
+
+@pytest.mark.product("mysql", "mariadb")
+def test_of_two(server_name):
+    pass
+
+@pytest.mark.product("mysql", "mariadb")
+@pytest.mark.level(1)
+def test_one_of_two(server_name):
+    pass
+
+@pytest.mark.product("none")
+def test_of_a_product_that_is_not_there(server_name):
+    pass
+
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.level(3))])
+def test_slow_value(server_name, n):
+    pass
+
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.product("firebird"))])
+def test_value_of_one_product(server_name, n):
+    pass
+
+@pytest.mark.level(3)
+def test_slow_without_server():
+    pass
+"""
+EVERY = servers.names()
+NEWEST = servers.newest(servers.product)
+MYSQL = [name for name in EVERY if servers.engine(name) == "mysql"]
+FIREBIRD = [name for name in EVERY if servers.product(name) == "firebird"]
+
+
+def collected(folder: Path, level: int) -> dict[str, list[str]]:
+    """The servers of each test, or of each of its values: {"slow_value": ["postgresql-18-1", ...]}."""
+    (folder / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "conftest", "--level", str(level), "."]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, list[str]] = {}
+    for name, case in re.findall(r"::test_(\w+)(?:\[(.+)\])?$", done.stdout, re.M):
+        found.setdefault(name, []).append(case)
+    return found
+
+
+def test_level_1_runs_a_test_on_one_server(tmp_path: Path) -> None:
+    found = collected(tmp_path, 1)
+    [unmarked], [one], [of_two], [one_of_two] = (
+        found[name] for name in ("unmarked", "one_is_enough", "of_two", "one_of_two")
+    )
+    assert {unmarked, one} <= {*NEWEST}
+    assert {of_two, one_of_two} <= {*NEWEST} & {*MYSQL}
+    assert len(found["slow_value"]) == 1
+    values = found["one_per_value"]
+    assert len(values) == 20 and {value.rpartition("-")[0] for value in values} == {*NEWEST}
+    assert "slow" not in found
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_engine_or_product(tmp_path: Path, level: int) -> None:
+    newest = servers.newest(servers.engine if level == 2 else servers.product)
+    found, first = collected(tmp_path, level), collected(tmp_path, 1)
+    assert found["unmarked"] == [*newest]
+    assert found["of_two"] == [name for name in newest if name in MYSQL]
+    assert found["value_of_one_product"] == [f"{FIREBIRD[-1]}-1"]
+    for name in ("one_is_enough", "one_of_two", "one_per_value"):
+        assert sorted(found[name]) == sorted(first[name])  # the same server in every run
+    slow = {"slow": [*newest], "slow_without_server": [""]} if level == 3 else {}
+    assert {name: found[name] for name in found if name in ("slow", "slow_without_server")} == slow
+    values = (1, 2) if level == 3 else (1,)
+    assert sorted(found["slow_value"]) == sorted(f"{name}-{n}" for name in newest for n in values)
+
+
+def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:
+    found = collected(tmp_path, 4)
+    assert found["unmarked"] == found["slow"] == [*EVERY]
+    assert found["of_two"] == MYSQL
+    assert found["one_is_enough"] == [*NEWEST]
+    assert found["value_of_one_product"] == [f"{name}-1" for name in FIREBIRD]
+    assert "of_a_product_that_is_not_there" not in found
+
+
+def test_a_mark_has_a_level_that_exists() -> None:
+    def unknown(path: Path) -> list[str]:
+        text = path.read_text()
+        # One server for one value only is not foreseen.
+        return re.findall(r"mark\.level\((?![1-4]\)).*", text) + re.findall(r"marks=.*level\([12]\).*", text)
+
+    assert offending(sorted((ROOT / "tests").rglob("*.py")), unknown) == []
