@@ -371,8 +371,8 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
 
 
 def republishes_what_writers_forget(feed: Feed) -> None:
-    """The trigger that docs/operate/tables.md shows for this database: a forgotten sync column, and the publisher."""
-    page = Path(__file__).parents[2].joinpath("docs/operate/tables.md").read_text("utf-8")
+    """The trigger that docs/operate/feeds.md shows for this database: a forgotten sync column, and the publisher."""
+    page = Path(__file__).parents[2].joinpath("docs/operate/feeds.md").read_text("utf-8")
     blocks = re.findall(r"^```sql\n(CREATE [^`]*? article_republish\b[^`]*)^```", page, re.M)
     [block] = [block for block in blocks if ("plpgsql" in block) == (feed.q.can.view == "mq.message_state")]
     feed.sql(re.sub(r"\barticle\b", feed.table, block).replace("article_republish", f"{feed.table}_republish"))
