@@ -138,6 +138,14 @@ def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: Loc
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.rstrip().splitlines()
 
 
+def test_the_sql_of_the_landing_page_sends_with_the_row_and_completes(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    printed = psql(url, *statements((DOCS / "index.md").read_text("utf-8")))
+    assert printed.splitlines()[-3:] == ["complete", "1", "(1 row)"]
+    assert private_server.query(url, "SELECT customer FROM orders") == [{"customer": "ada@example.org"}]
+
+
 def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
