@@ -42,6 +42,8 @@ _BOOSTS = {
     "": 1,
 }
 _LINK = re.compile(r"(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
+# A picture with a twin for dark pages.
+_PICTURE = re.compile(r"(!\[[^\]]*\]\(\S+)-light\.png\)")
 _FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
 # The text of each page with the links of the site, for llms.txt.
 _texts: dict[str, str] = {}
@@ -87,7 +89,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     page.meta["search"] = {"boost": next(boost for start, boost in _BOOSTS.items() if place.startswith(start))}
     _texts[place] = _relink(markdown, OUTSIDE.get(place, DOCS / place), place)
-    return tabs.for_site(_texts[place])
+    return tabs.for_site(_PICTURE.sub(r"\1-light.png#only-light) \1-dark.png#only-dark)", _texts[place]))
 
 
 def on_post_build(config: MkDocsConfig) -> None:
