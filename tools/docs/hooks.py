@@ -45,6 +45,7 @@ _LINK = re.compile(r"(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 # A picture with a twin for dark pages.
 _PICTURE = re.compile(r"(!\[[^\]]*\]\(\S+)-light\.png\)")
 _FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
+_SHORT = 40  # a sentence with fewer characters says too little of its page
 # The text of each page with the links of the site, for llms.txt.
 _texts: dict[str, str] = {}
 _navigation: list[Navigation] = []
@@ -115,11 +116,12 @@ def _pages(item: StructureItem) -> Iterator[Page]:
 
 
 def _summary(markdown: str) -> str:
-    """The first sentence of a page, as plain text."""
-    paragraphs = re.split(r"\n\s*\n", _FENCE.sub("", markdown))
-    first = next((text for text in paragraphs if re.match(r"[\w`]", text)), "")
-    plain = _LINK.sub(lambda link: link[1][1:-1], " ".join(first.split()))
-    return re.split(r"(?<=[.:]) (?=[A-Z`])", plain)[0]
+    """The first sentence of a page, or more if it is short, as plain text."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=- )", _FENCE.sub("", markdown).strip())
+    first = next((text for text in paragraphs if not re.match(r"#|<!--|\||!|\*\*Roles", text) and text.strip()), "")
+    plain = _LINK.sub(lambda link: link[1][1:-1], " ".join(first.removeprefix("- ").split())).replace("**", "")
+    end = re.search(r"(?<=[.:]) (?=[A-Z`])", plain[_SHORT:])
+    return plain[: _SHORT + end.start()] if end else plain
 
 
 def _source(path: Path) -> str:
