@@ -21,7 +21,11 @@ README = (ROOT / "README.md").read_text("utf-8")
 # Pages whose statements are for psql where they are in no tab; of the reference only what is written by hand.
 PAGES = (
     *("reference/calling.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
-    *(f"reference/{page.name}" for page in sorted(DOCS.glob("reference/*.md")) if generated.names(page.read_text("utf-8"))),
+    *(
+        f"reference/{page.name}"
+        for page in sorted(DOCS.glob("reference/*.md"))
+        if generated.names(page.read_text("utf-8"))
+    ),
 )
 
 

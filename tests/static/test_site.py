@@ -1,4 +1,4 @@
-"""The site that `make docs` builds, by itself and in a real Chromium: complete, findable, short pages, no code cut off."""
+"""The site that `make docs` builds, in a real Chromium too: complete, findable, short pages, no code cut off."""
 
 import json
 import os
@@ -119,8 +119,10 @@ CUT_OFF = """() => {
     const style = document.createElement("style");
     style.textContent = ".tabbed-block { display: block !important }";
     document.head.append(style);
-    const cut = [...document.querySelectorAll("pre, pre code")].filter(code => code.scrollWidth > code.clientWidth + 1);
-    const wide = document.documentElement.scrollWidth > innerWidth ? [`${document.documentElement.scrollWidth} wide`] : [];
+    const boxes = [...document.querySelectorAll("pre, pre code")];
+    const cut = boxes.filter(code => code.scrollWidth > code.clientWidth + 1);
+    const all = document.documentElement.scrollWidth;
+    const wide = all > innerWidth ? [`the page is ${all} pixels wide`] : [];
     style.remove();
     return [...cut.map(code => code.textContent.slice(0, 60)), ...wide];
 }"""

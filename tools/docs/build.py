@@ -1,7 +1,7 @@
 """Write the generated parts of the pages from procedures/contract.toml and the procedures' SQL files.
 
-generated.py says how a page asks for them. `make docs` runs this; tests/static/test_docs.py fails when a page differs from
-its output.
+generated.py says how a page asks for them. `make docs` runs this; tests/static/test_docs.py fails when a page differs
+from its output.
 """
 
 import json
@@ -24,7 +24,9 @@ def pages() -> dict[Path, str]:
     """The text of each page that has generated parts. Raises LookupError for a procedure without a page."""
     if lacking := contract.load().every.keys() - _places().keys():
         raise LookupError(f"no page has {', '.join(sorted(lacking))}: name it in a `generated: procedures` comment")
-    return {path: generated.fill(text, partial(_part, path)) for path, text in _texts().items() if generated.names(text)}
+    return {
+        path: generated.fill(text, partial(_part, path)) for path, text in _texts().items() if generated.names(text)
+    }
 
 
 @cache
