@@ -101,8 +101,8 @@ def lateness(session: Session, type: str) -> float:
 @pytest.mark.level(4)
 def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, sessions: Callable[[], Session]) -> None:
     database, session = open_database(clock.server.url), sessions()
-    guide = for_engine((DOCS / "operate" / "repair.md").read_text("utf-8"), database.name)
-    section = guide.partition("### After the server's clock was set back")[2].partition("\n### ")[0]
+    guide = for_engine((DOCS / "operate" / "stuck-consumers.md").read_text("utf-8"), database.name)
+    section = guide.partition("## After the server's clock was set back")[2].partition("\n## ")[0]
     statements = section.partition("```sql\n")[2].partition("```")[0].split(";\n")
     for type in ("failing", "expiring", "kept"):
         send(session, type)

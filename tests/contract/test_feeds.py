@@ -439,8 +439,8 @@ def test_counters_do_not_wait_for_each_other(q: Queue, other: Queue) -> None:
 
 @pytest.mark.product("postgresql", "mysql", "mariadb")
 def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
-    """docs/operate/tables.md shows it."""
-    page = Path(__file__).parents[2].joinpath("docs/operate/tables.md").read_text("utf-8")
+    """docs/operate/feeds.md shows it."""
+    page = Path(__file__).parents[2].joinpath("docs/operate/feeds.md").read_text("utf-8")
     blocks = re.findall(r"^```sql\n(CREATE [^`]*? article_republish\b[^`]*)^```", page, re.M)
     [block] = [block for block in blocks if ("plpgsql" in block) == (feed.q.can.view == "mq.message_state")]
     feed.sql(re.sub(r"\barticle\b", feed.table, block).replace("article_republish", f"{feed.table}_republish"))

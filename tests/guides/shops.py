@@ -24,7 +24,9 @@ OWNER = "-- As the owner of the tables\n"
 # The pages in the order in which their blocks run.
 PAGES = (
     *("reference/schema.md", "operate/sessions.md", "operate/roles.md", "operate/monitoring.md", "operate/repair.md"),
-    *("operate/tables.md", "operate/disk.md", "operate/backup.md", "operate/upgrade.md", "reference/limits.md"),
+    *("operate/stuck-consumers.md", "operate/dead-letters.md", "operate/damage.md"),
+    *("operate/limits.md", "operate/feeds.md", "operate/watched-tables.md", "operate/polling-tables.md"),
+    *("operate/disk.md", "operate/backup.md", "operate/upgrade.md", "reference/limits.md"),
 )
 
 Block = tuple[str, str]

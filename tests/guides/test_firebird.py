@@ -180,7 +180,7 @@ def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: Fire
     shop.call("set_queue", "invoice", '{"lease_seconds": 7}')
     shop.call("send", "invoice", "x")
     shop.call("claim_batch", "email", 3, "worker-1", 1)
-    shop.follow("Watched tables", 0)
+    shop.follow("Watched tables in production", 0)
     shop("INSERT INTO stock (id) VALUES (1)")
     shop.follow("Backup, restore, moving", 0)
     shop.url = shop.restored
@@ -198,12 +198,12 @@ def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: Fire
 
 
 def test_a_table_is_watched_and_no_longer(shop: FirebirdShop) -> None:
-    said = shop.follow("Watched tables", 0)
+    said = shop.follow("Watched tables in production", 0)
     assert re.search(r"^STOCK +U +reorder", said, re.M), said
     shop("INSERT INTO stock (id) VALUES (1)")
     shop("UPDATE stock SET quantity = 1")
-    assert "SYSDBA" in shop.follow("Watched tables", 1)
-    assert "ALTER TRIGGER MQ_WATCH_1 INACTIVE AS BEGIN END" in shop.follow("Watched tables", 2)
+    assert "SYSDBA" in shop.follow("Watched tables in production", 1)
+    assert "ALTER TRIGGER MQ_WATCH_1 INACTIVE AS BEGIN END" in shop.follow("Watched tables in production", 2)
     shop("UPDATE stock SET quantity = 2")
     assert len(shop.call("claim_batch", "reorder", 20)) == 1
     assert shop.call("watch_table", "stock") == []
@@ -215,10 +215,10 @@ def test_a_table_is_watched_and_no_longer(shop: FirebirdShop) -> None:
 def test_dead_orders_can_be_retried_and_a_worker_loses_an_order_that_it_holds(shop: FirebirdShop) -> None:
     adopt_orders(shop)
     assert orders(shop) == "EAN"
-    said = shop.follow("Polling tables", 0)
+    said = shop.follow("Polling tables in production", 0)
     assert "no such address" in said and '{"ID":1}' in said
     assert orders(shop) == "NAN"
-    assert "worker-1" in shop.follow("Polling tables", 1)
-    shop.follow("Polling tables", 2)
+    assert "worker-1" in shop.follow("Polling tables in production", 1)
+    shop.follow("Polling tables in production", 2)
     assert orders(shop) == "NNN"
     assert [row["attempt"] for row in shop.call("claim_rows", "orders", 10)] == [1, 1, 1]

@@ -4,10 +4,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import generated
 import pytest
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
-from rowqueue.install import contract
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
 from shops import DOCS, OWNERSHIP, POISONED, REMOVAL, PostgreSQLShop, blocks, psql
@@ -18,10 +18,14 @@ pytestmark = pytest.mark.product("postgresql")
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = PostgreSQLShop.page
 README = (ROOT / "README.md").read_text("utf-8")
-# Pages whose statements are for psql where they are in no tab, in the order in which they are read.
+# Pages whose statements are for psql where they are in no tab; of the reference only what is written by hand.
 PAGES = (
-    *("reference/procedures.head.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
-    *(page for area in contract.load().areas if (DOCS / (page := f"reference/{area}.head.md")).exists()),
+    *("reference/calling.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
+    *(
+        f"reference/{page.name}"
+        for page in sorted(DOCS.glob("reference/*.md"))
+        if generated.names(page.read_text("utf-8"))
+    ),
 )
 
 
@@ -138,6 +142,14 @@ def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: Loc
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.rstrip().splitlines()
 
 
+def test_the_sql_of_the_landing_page_sends_with_the_row_and_completes(private_server: LocalPostgreSQL) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    printed = psql(url, *statements((DOCS / "index.md").read_text("utf-8")))
+    assert printed.splitlines()[-3:] == ["complete", "1", "(1 row)"]
+    assert private_server.query(url, "SELECT customer FROM orders") == [{"customer": "ada@example.org"}]
+
+
 def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
@@ -166,11 +178,12 @@ def test_the_statements_of_the_reference_run_in_their_order_and_return_what_it_s
         "CREATE INDEX ON orders (status, id);",
         "INSERT INTO orders VALUES (17, 'N');",
     )
-    texts = {page: for_engine((DOCS / page).read_text("utf-8"), "postgresql") for page in PAGES}
+    by_hand = {page: generated.by_hand((DOCS / page).read_text("utf-8")) for page in PAGES}
+    texts = {page: for_engine(text, "postgresql") for page, text in by_hand.items()}
     printed = {page: psql(installed_database.url, *statements(text)) for page, text in texts.items()}
-    [sent] = re.findall(r"id\|created\|changed\|state\n(.*)\n", printed["reference/queue.head.md"])
+    [sent] = re.findall(r"id\|created\|changed\|state\n(.*)\n", printed["reference/sending.md"])
     assert sent.endswith("|1|0|N")
-    assert 'C|{"width":160}|' in printed["reference/results.head.md"]
-    assert printed["reference/topics.head.md"].endswith("publish\n2\n(1 row)\n")
-    assert "nightly report|" in printed["reference/schedules.head.md"]
-    assert re.search(r'\{"id": ?17\}', printed["reference/tables.head.md"])
+    assert 'C|{"width":160}|' in printed["reference/results.md"]
+    assert printed["reference/topics.md"].endswith("publish\n2\n(1 row)\n")
+    assert "nightly report|" in printed["reference/schedules.md"]
+    assert re.search(r'\{"id": ?17\}', printed["reference/tables.md"])

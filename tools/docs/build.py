@@ -1,94 +1,99 @@
-"""Write the reference from procedures/contract.toml and the example calls in the procedures' SQL files.
+"""Write the generated parts of the pages from procedures/contract.toml and the procedures' SQL files.
 
-Each page begins with a hand-written text: docs/reference/PAGE.head.md for docs/reference/PAGE.md. `make docs` runs it;
-tests/static/test_docs.py fails when a page differs from its output.
+generated.py says how a page asks for them. `make docs` runs this; tests/static/test_docs.py fails when a page differs
+from its output.
 """
 
 import json
+import os.path
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import generated
 from rowqueue.install import contract
 from rowqueue.install.contract import Argument, Column, Procedure
 from tabs import BEGIN, END, ENGINES
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
-# Columns that several procedures return; the page of the first of them, claim_batch, defines them once.
-MESSAGE_ROW = "The message row"
-# Results with more columns than this are shown with one column per line.
-_WIDE = 6
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def pages() -> dict[Path, str]:
-    """The text of each generated page."""
-    areas = _areas()
-    written = {REFERENCE / "procedures.md": _index(areas), REFERENCE / "errors.md": _numbers()}
-    for area, procedures in areas.items():
-        written[REFERENCE / f"{area}.md"] = _area(area, procedures)
-    return written
+    """The text of each page that has generated parts. Raises LookupError for a procedure without a page."""
+    if lacking := contract.load().every.keys() - _places().keys():
+        raise LookupError(f"no page has {', '.join(sorted(lacking))}: name it in a `generated: procedures` comment")
+    return {
+        path: generated.fill(text, partial(_part, path)) for path, text in _texts().items() if generated.names(text)
+    }
 
 
-def _areas() -> dict[str, list[Procedure]]:
-    every = contract.load().every.values()
-    found = {area: [p for p in every if p.area == area] for area in contract.load().areas}
-    return {area: procedures for area, procedures in found.items() if procedures}
+@cache
+def _texts() -> dict[Path, str]:
+    return {path: path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md"))}
 
 
-def _head(page: Path) -> str:
-    return page.with_suffix(".head.md").read_text("utf-8").rstrip()
+@cache
+def _places() -> dict[str, Path]:
+    """The page of each procedure, in the order of the contract."""
+    found = {
+        name: path
+        for path, text in _texts().items()
+        for part in generated.names(text)
+        if part.startswith("procedures ")
+        for name in _listed(part)
+    }
+    return {name: found[name] for name in contract.load().every if name in found}
 
 
-def _join(parts: Iterable[str]) -> str:
-    return "\n\n".join(parts) + "\n"
+def _listed(part: str) -> list[str]:
+    return part.removeprefix("procedures ").split(", ")
 
 
-def _title(head: str) -> str:
-    return head.partition("\n")[0].lstrip("# ")
-
-
-def _index(areas: dict[str, list[Procedure]]) -> str:
-    parts = [_head(REFERENCE / "procedures.md"), "## All procedures"]
-    for area, procedures in areas.items():
-        title = _title(_head(REFERENCE / f"{area}.md"))
-        parts += [f"### {title}", _list(procedures, f"{area}.md")]
-    return _join(parts)
-
-
-def _list(procedures: Sequence[Procedure], page: str) -> str:
-    rows = ([f"[`{p.name}`]({page}#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
-    return _table(("procedure", "does", "roles"), rows)
-
-
-def _area(area: str, procedures: Sequence[Procedure]) -> str:
-    parts = [_head(REFERENCE / f"{area}.md"), "## Procedures", _list(procedures, "")]
-    for procedure in procedures:
-        parts.extend(_section(procedure))
-    if area == contract.load().procedures["claim_batch"].area:
-        parts += [f"## {MESSAGE_ROW}", "One message as a claim returns it.", _columns(_message())]
-    return _join(parts)
-
-
-def _numbers() -> str:
+def _part(page: Path, name: str) -> str:
     known = contract.load()
-    errors = ([str(e.number), f"`{e.name}`", e.retry, e.meaning] for e in known.errors.values())
-    return _join(
-        (
-            _head(REFERENCE / "errors.md"),
-            "## Errors",
-            _table(("number", "name", "retry helps", "meaning"), errors),
-            "## Limits",
-            "Limits that more than one procedure has:",
-            _table(("limit", "values"), ([name, text] for name, text in known.limits.items())),
-            "## Types",
-            "Arguments. A text with the limit `name` is a `name` here:",
-            _types(known.arguments),
-            "Result columns:",
-            _types(known.results),
-        )
-    )
+    if name.startswith("procedures "):
+        return _join(_procedures(page, [known.every[listed] for listed in _listed(name)]))
+    written = {
+        "index": _index,
+        "the message row": lambda: _columns(_message(), _outputs()["claim_batch"]["rows"][:1]),
+        "errors": _errors,
+        "limits": lambda: _table(("limit", "values"), ([name, text] for name, text in known.limits.items())),
+        "types of arguments": lambda: _types(known.arguments),
+        "types of results": lambda: _types(known.results),
+    }
+    return written[name]()
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n\n".join(texts)
+
+
+def _title(page: Path) -> str:
+    return _texts()[page].partition("\n")[0].lstrip("# ")
+
+
+def _index() -> str:
+    """All procedures, page by page."""
+    written = []
+    for page in dict.fromkeys(_places().values()):
+        procedures = [contract.load().every[name] for name, place in _places().items() if place == page]
+        rows = ([f"[`{p.name}`]({page.name}#{p.name})", p.summary, p.area, _codes(p.roles)] for p in procedures)
+        written += [f"### {_title(page)}", _table(("procedure", "does", "area", "roles"), rows)]
+    return _join(written)
+
+
+def _procedures(page: Path, procedures: Sequence[Procedure]) -> Iterator[str]:
+    rows = ([f"[`{p.name}`](#{p.name})", p.summary, _codes(p.roles)] for p in procedures)
+    yield _table(("procedure", "does", "roles"), rows)
+    for procedure in procedures:
+        yield from _section(page, procedure)
+
+
+def _errors() -> str:
+    errors = ([str(e.number), f"`{e.name}`", e.retry, e.meaning] for e in contract.load().errors.values())
+    return _table(("number", "name", "retry helps", "meaning"), errors)
 
 
 def _types(tables: dict[str, dict[str, str]]) -> str:
@@ -104,14 +109,14 @@ def _message() -> tuple[Column, ...]:
     return contract.load().procedures["claim_batch"].columns
 
 
-def _section(procedure: Procedure) -> Iterator[str]:
+def _section(page: Path, procedure: Procedure) -> Iterator[str]:
     yield f"### {procedure.name}"
     yield f"`{_signature(procedure)}`"
     if procedure.databases:
         yield f"Only on {', '.join(ENGINES[database] for database in procedure.databases)}."
     yield procedure.summary
     if procedure.detail:
-        yield procedure.detail
+        yield _linked(page, procedure.detail)
     if procedure.arguments:
         rows = ([f"`{a.name}`", _type(a), _limit(a), a.meaning] for a in procedure.arguments)
         yield _table(("argument", "type", "limit", "meaning"), rows)
@@ -121,47 +126,49 @@ def _section(procedure: Procedure) -> Iterator[str]:
             [f"`{o.name}`", o.type, contract.load().limits.get(o.limit or "", ""), o.meaning] for o in procedure.options
         )
         yield _table(("name", "type", "limit", "meaning"), rows)
-    yield from _result(procedure)
+    yield from _result(page, procedure)
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]
     yield f"Errors: {', '.join(numbers) or 'none'}. Roles: {_codes(procedure.roles)}."
     yield _examples(procedure)
-    yield from _output(procedure)
 
 
-def _result(procedure: Procedure) -> Iterator[str]:
+def _linked(page: Path, text: str) -> str:
+    """A text of the contract, with links to headings. The contract does not name pages: some page has the heading."""
+    return re.sub(r"\]\(#([\w-]+)\)", lambda link: f"]({_heading(page, link[1])})", text)
+
+
+def _heading(page: Path, anchor: str) -> str:
+    """The link from a page to the heading with this anchor that was written by hand."""
+    headings = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-"): path
+        for path, text in _texts().items()
+        if path.parent.name == "reference"
+        for heading in re.findall(r"^#+ (.+)$", generated.by_hand(text), re.M)
+    }
+    place = headings[anchor]
+    return f"#{anchor}" if place == page else f"{os.path.relpath(place, page.parent)}#{anchor}"
+
+
+def _result(page: Path, procedure: Procedure) -> Iterator[str]:
+    """The columns, with the values of the first row of a call on a real database; see outputs.py."""
     if not procedure.columns:
         yield "Returns no result set."
     elif procedure.columns == _message():
-        home = contract.load().procedures["claim_batch"].area
-        page = "" if procedure.area == home else f"{home}.md"
-        yield f"Returns {_rows(procedure.rows)}: [the message row]({page}#{MESSAGE_ROW.lower().replace(' ', '-')})."
+        yield f"Returns {_rows(procedure.rows)}: [the message row]({_heading(page, 'the-message-row')})."
     else:
         more = ". Later releases may add columns at the end" if procedure.open else ""
-        yield f"Returns {_rows(procedure.rows)}{more}:"
-        yield _columns(procedure.columns)
+        shown = _outputs().get(procedure.name, {"call": "", "rows": []})
+        example = f". The example is from `{shown['call']}`" if shown["rows"] else ""
+        yield f"Returns {_rows(procedure.rows)}{more}{example}:"
+        yield _columns(procedure.columns, shown["rows"][:1])
 
 
 def _examples(procedure: Procedure) -> str:
-    parts = [BEGIN]
+    lines = [BEGIN]
     for engine, name in ENGINES.items():
         if engine in (procedure.databases or ENGINES):
-            parts.append(f"**{name}**\n\n```sql\n{example(engine, procedure.name)}\n```\n")
-    return "\n".join([*parts, END])
-
-
-def _output(procedure: Procedure) -> Iterator[str]:
-    """The result of a call on a real database; see outputs.py. Of wide rows only the first, a column per line."""
-    result = _outputs().get(procedure.name)
-    if result is None or not procedure.columns:
-        return
-    rows = [[_cell(value) for value in row.values()] for row in result["rows"]]
-    yield f"On every database `{result['call']}` returns{':' if rows else ' no rows.'}"
-    if rows and len(procedure.columns) > _WIDE:
-        yield _table(
-            ("column", "value"), ([f"`{c.name}`", value] for c, value in zip(procedure.columns, rows[0], strict=True))
-        )
-    elif rows:
-        yield _table([column.name for column in procedure.columns], rows)
+            lines.append(f"**{name}**\n\n```sql\n{example(engine, procedure.name)}\n```\n")
+    return "\n".join([*lines, END])
 
 
 @cache
@@ -192,8 +199,10 @@ def _rows(rows: str) -> str:
     return "1 row" if rows == "1" else rows if "row" in rows else f"{rows} rows"
 
 
-def _columns(columns: Sequence[Column]) -> str:
-    return _table(("column", "type", "meaning"), ([f"`{c.name}`", c.type, c.meaning] for c in columns))
+def _columns(columns: Sequence[Column], rows: Sequence[dict[str, str | None]]) -> str:
+    """A table of result columns, with an example if there is a row."""
+    shown = ([f"`{c.name}`", c.type, c.meaning, *(_cell(row[c.name]) for row in rows)] for c in columns)
+    return _table(("column", "type", "meaning", *(["example"] if rows else [])), shown)
 
 
 def example(database: str, name: str) -> str:
@@ -216,5 +225,5 @@ def _table(head: Sequence[str], rows: Iterable[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    for page, text in pages().items():
-        page.write_text(text, "utf-8")
+    for path, text in pages().items():
+        path.write_text(text, "utf-8")

@@ -1,41 +1,71 @@
-"""Hooks for mkdocs: tabs per engine, and links to files that are not in docs/.
+"""Hooks for mkdocs: tabs, links to files that are not in docs/, the version, the order of search results, llms.txt.
 
-README.md is the home page. The pages of examples/ and benchmarks/ and the changelog are part of the site; any other
-file that a page links to is copied to source/, to keep the site self-contained.
+The pages of examples/ and benchmarks/ and the changelog are part of the site; any other file that a page links to is
+copied to source/, to keep the site self-contained. Each page is also there as Markdown, with .md in place of .html.
 """
 
 import posixpath
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import tabs
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # Pages outside docs/, by their path on the site.
 OUTSIDE = {
-    "index.md": ROOT / "README.md",
     "background/benchmarks.md": ROOT / "benchmarks" / "README.md",
     "background/peers.md": ROOT / "benchmarks" / "PEERS.md",
     "background/changelog.md": ROOT / "CHANGELOG.md",
     **{f"examples/{page.parent.name}.md": page for page in sorted(ROOT.glob("examples/*/README.md"))},
 }
-_PLACES = {path: place for place, path in OUTSIDE.items()}
+_PLACES = {path: place for place, path in OUTSIDE.items()} | {ROOT / "README.md": "index.md"}
+# How much a word counts in the search, by the beginning of a page's path; the first that fits. What helps at work comes
+# before the records of how it was made.
+_BOOSTS = {
+    "operate/troubleshooting.md": 4,
+    "start/": 2,
+    "howto/": 2,
+    "operate/": 1.5,
+    "decisions/": 0.2,
+    "background/changelog.md": 0.1,
+    "background/peers.md": 0.3,
+    "background/benchmarks.md": 0.3,
+    "": 1,
+}
 _LINK = re.compile(r"(\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
+# A picture with a twin for dark pages.
+_PICTURE = re.compile(r"(!\[[^\]]*\]\(\S+)-light\.png\)")
 _FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
+_SHORT = 40  # a sentence with fewer characters says too little of its page
+# The text of each page with the links of the site, for llms.txt.
+_texts: dict[str, str] = {}
+_navigation: list[Navigation] = []
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add each document of docs/decisions to the navigation, under its title."""
+    """Add the decisions to the navigation, under their titles; the version, and the repository if it has an address."""
     pages = sorted((DOCS / "decisions").glob("*.md"))
     for section in config.nav or []:
-        for entry in next(iter(section.values())):
+        entries = next(iter(section.values())) if isinstance(section, dict) else []
+        for entry in entries if isinstance(entries, list) else []:
             if "Decisions" in entry:
                 entry["Decisions"] = [{_title(page): f"decisions/{page.name}"} for page in pages]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    version = project["version"]
+    released = (ROOT / "releases" / version).is_dir()
+    config.copyright = f"{project['name']} {version}" + ("" if released else ", not released yet")
+    # The one place for the address: pyproject.toml, [project.urls], Repository.
+    if repository := project.get("urls", {}).get("Repository"):
+        config.repo_url, config.repo_name = repository, project["name"]
     return config
 
 
@@ -51,10 +81,47 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    _navigation[:] = [nav]
+    return nav
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     place = page.file.src_uri
-    file = OUTSIDE.get(place, DOCS / place)
-    return tabs.for_site(_relink(markdown, file, place))
+    page.meta["search"] = {"boost": next(boost for start, boost in _BOOSTS.items() if place.startswith(start))}
+    _texts[place] = _relink(markdown, OUTSIDE.get(place, DOCS / place), place)
+    return tabs.for_site(_PICTURE.sub(r"\1-light.png#only-light) \1-dark.png#only-dark)", _texts[place]))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write each page as Markdown, and the list of all pages: see llmstxt.org."""
+    site = Path(config.site_dir)
+    for place, text in _texts.items():
+        (site / place).write_text(text, "utf-8")
+    lines = [f"# {config.site_name}", "", f"> {config.site_description} {config.copyright}."]
+    for item in _navigation[0].items:
+        lines += ["", f"## {item.title}", ""]
+        for page in _pages(item):
+            place = page.file.src_uri
+            lines.append(f"- [{page.title}]({place}): {_summary(_texts[place])}")
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _pages(item: StructureItem) -> Iterator[Page]:
+    if isinstance(item, Page):
+        yield item
+    elif isinstance(item, Section):
+        for child in item.children:
+            yield from _pages(child)
+
+
+def _summary(markdown: str) -> str:
+    """The first sentence of a page, or more if it is short, as plain text."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=- )", _FENCE.sub("", markdown).strip())
+    first = next((text for text in paragraphs if not re.match(r"#|<!--|\||!|\*\*Roles", text) and text.strip()), "")
+    plain = _LINK.sub(lambda link: link[1][1:-1], " ".join(first.removeprefix("- ").split())).replace("**", "")
+    end = re.search(r"(?<=[.:]) (?=[A-Z`])", plain[_SHORT:])
+    return plain[: _SHORT + end.start()] if end else plain
 
 
 def _source(path: Path) -> str:

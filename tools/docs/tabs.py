@@ -1,4 +1,4 @@
-"""Tabs per engine in plain Markdown, readable without the site.
+"""Tabs in plain Markdown, per engine or with names of their own, readable without the site.
 
 A group of tabs is between two comments, and each tab begins with a bold name on its own line:
 
@@ -12,11 +12,13 @@ A group of tabs is between two comments, and each tab begins with a bold name on
     text and code
     <!-- end of tabs -->
 
-A name is one engine, or several: `MySQL and MariaDB`, `PostgreSQL, SQL Server`. The site shows tabs (hooks.py);
-the tests read what a page says about one engine.
+A name is one engine, or several: `MySQL and MariaDB`, `PostgreSQL, SQL Server`. Other names are listed in the first
+comment: `<!-- tabs: Django, FastAPI -->`. The site shows tabs (hooks.py); the tests read what a page says about one
+engine.
 """
 
 import re
+from collections.abc import Iterable
 
 # The name of an engine on a page, by its folder in procedures/.
 ENGINES = {
@@ -26,22 +28,21 @@ ENGINES = {
     "firebird": "Firebird",
 }
 BEGIN, END = "<!-- tabs -->", "<!-- end of tabs -->"
-_GROUP = re.compile(rf"^{re.escape(BEGIN)}\n(.*?)^{re.escape(END)}\n", re.M | re.S)
-_NAME = rf"(?:{'|'.join(ENGINES.values())})"
-_TAB = re.compile(rf"^\*\*({_NAME}(?:, {_NAME})*)\*\*\n", re.M)
+_GROUP = re.compile(rf"^<!-- tabs(?:: ([^\n]+))? -->\n(.*?)^{re.escape(END)}\n", re.M | re.S)
 
 
-def _tabs(group: str) -> list[tuple[str, str]]:
+def _tabs(names: Iterable[str], group: str) -> list[tuple[str, str]]:
     """The tabs of a group: (name, text). Raises ValueError for text before the first one."""
-    before, *rest = _TAB.split(group)
+    name = rf"(?:{'|'.join(map(re.escape, names))})"
+    before, *rest = re.split(rf"^\*\*({name}(?:, {name})*)\*\*\n", group, flags=re.M)
     if before.strip() or not rest:
-        raise ValueError(f"a group of tabs must begin with the name of an engine: {group[:80]!r}")
+        raise ValueError(f"a group of tabs must begin with the name of a tab: {group[:80]!r}")
     return list(zip(rest[::2], rest[1::2], strict=True))
 
 
 def _check(page: str) -> str:
     left = _GROUP.sub("", page)
-    if BEGIN in left or END in left:
+    if BEGIN.removesuffix(" -->") in left or END in left:
         raise ValueError("a group of tabs has no beginning or no end")
     return page
 
@@ -51,7 +52,9 @@ def for_engine(page: str, engine: str) -> str:
     name = ENGINES[engine]
 
     def choose(group: re.Match[str]) -> str:
-        return "".join(text for names, text in _tabs(group[1]) if name in names.split(", "))
+        if group[1]:
+            return group[0]
+        return "".join(text for names, text in _tabs(ENGINES.values(), group[2]) if name in names.split(", "))
 
     return _GROUP.sub(choose, _check(page))
 
@@ -61,7 +64,8 @@ def for_site(page: str) -> str:
 
     def tabbed(group: re.Match[str]) -> str:
         parts = []
-        for names, text in _tabs(group[1]):
+        known = group[1].split(", ") if group[1] else ENGINES.values()
+        for names, text in _tabs(known, group[2]):
             for name in names.split(", "):
                 body = "\n".join(f"    {line}" if line else "" for line in text.strip("\n").split("\n"))
                 parts.append(f'=== "{name}"\n\n{body}\n')
