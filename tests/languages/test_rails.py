@@ -34,7 +34,7 @@ RETRY_AT_ONCE = '{"max_attempts": 3, "backoff_seconds": 0, "on_complete": "archi
 
 # What the application's migration creates, without a start of Rails.
 _CREATE_ORDERS = {
-    "postgresql": "CREATE TABLE orders (id bigserial PRIMARY KEY, customer text NOT NULL, mailed int NOT NULL DEFAULT 0)",
+    "postgresql": "CREATE TABLE orders (id serial PRIMARY KEY, customer text NOT NULL, mailed int NOT NULL DEFAULT 0)",
     "mysql": "CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, customer varchar(250) NOT NULL,"
     " mailed int NOT NULL DEFAULT 0)",
 }
