@@ -24,7 +24,9 @@ from rowqueue.install import apply as install
 from servers import Server, engine, product
 from suite import until
 
-pytestmark = [pytest.mark.language, pytest.mark.product(*RAILS.drivers)]
+pytestmark = [pytest.mark.language, pytest.mark.one_engine, pytest.mark.product(*RAILS.drivers)]
+# For tests of the worker, which meets the database only through the runner.
+of_the_worker = pytest.mark.product("postgresql")
 
 ROOT = EXAMPLES.parent
 ODD = Path(__file__).parent / "rails"
@@ -57,7 +59,7 @@ class Shop:
             "RUNNER_DATABASE": database.url,
             "HANDLED": str(self._handled),
             "TZ": "Asia/Kolkata",
-            "LANG": "C",
+            "LC_ALL": "C",
         }
         server.query(database.url, _CREATE_ORDERS[engine(server.name)])
 
@@ -66,7 +68,7 @@ class Shop:
         done = subprocess.run(
             ["ruby", "bin/rails", *arguments],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment | {"LC_ALL": "C.UTF-8"},
             capture_output=True,
             text=True,
             timeout=120,
@@ -119,7 +121,7 @@ class Shop:
 
     def handled(self, *words: str) -> list[dict[str, Any]]:
         """What the jobs have noted, in order; only lines with one of the words."""
-        lines = self._handled.read_text("utf-8").splitlines() if self._handled.exists() else []
+        lines = self._handled.read_text("utf-8").split("\n")[:-1] if self._handled.exists() else []
         notes = [json.loads(line) for line in lines]
         return [note for note in notes if not words or note["what"] in words]
 
@@ -372,11 +374,12 @@ def test_retries_of_active_job_and_of_the_queue(shop: Shop) -> None:
     assert len(jobs) == 1, "a retry is the same job"
 
     with closing(shop.database.connect("test")) as session:
-        session.call("redrive", "default")
+        session.call("redrive_all", "default")
     shop.drain()
     assert [note["executions"] for note in shop.handled("again")][-1] == 3, "a redriven job has one more try"
 
 
+@of_the_worker
 def test_a_retry_that_is_delayed_waits_in_the_queue(shop: Shop) -> None:
     (shop.folder / "app" / "jobs" / "patient_job.rb").write_text(
         "class PatientJob < ApplicationJob\n"
@@ -388,6 +391,7 @@ def test_a_retry_that_is_delayed_waits_in_the_queue(shop: Shop) -> None:
     assert shop.messages() == [] and row["run_at"] - row["created_at"] > timedelta(minutes=50)
 
 
+@of_the_worker
 def test_the_errors_of_one_job_touch_no_other(shop: Shop) -> None:
     shop.set_queue('{"max_attempts": 1, "on_complete": "archive"}')
     [neighbour] = shop.send('"nothing"')
@@ -422,6 +426,7 @@ def test_the_errors_of_one_job_touch_no_other(shop: Shop) -> None:
     assert len({note["pid"] for note in shop.handled()}) == 1, "no worker had to be started again"
 
 
+@of_the_worker
 def test_messages_that_are_no_jobs_and_jobs_that_cannot_be_read(shop: Shop) -> None:
     shop.set_queue('{"max_attempts": 2, "backoff_seconds": 0}')
     with closing(shop.database.connect("test")) as session:
@@ -449,6 +454,7 @@ def test_messages_that_are_no_jobs_and_jobs_that_cannot_be_read(shop: Shop) -> N
     assert len(dead) == 6, "discard_on ended the other one"
 
 
+@of_the_worker
 def test_mails_are_delivered_later(shop: Shop) -> None:
     shop.ruby(
         """
@@ -494,6 +500,7 @@ def test_two_consumers_share_the_jobs_and_what_is_killed_is_done_again(shop: Sho
     assert len({note["pid"] for note in shop.handled("slept")}) >= 3
 
 
+@of_the_worker
 def test_a_signal_to_every_process_lets_jobs_finish(shop: Shop) -> None:
     """As systemd and some platforms send it."""
     shop.set_queue()
@@ -508,6 +515,7 @@ def test_a_signal_to_every_process_lets_jobs_finish(shop: Shop) -> None:
     assert [note["id"] for note in shop.handled("slept")] == [id]
 
 
+@of_the_worker
 def test_an_idle_worker_ends_at_a_signal_and_is_started_again(shop: Shop) -> None:
     shop.send('"nothing"')
     with shop.consumer() as consumer:
@@ -530,6 +538,7 @@ def _runs(pid: int) -> bool:
         return False
 
 
+@of_the_worker
 def test_in_development_a_worker_reads_code_that_has_changed(shop: Shop) -> None:
     job = shop.folder / "app" / "jobs" / "changing_job.rb"
     text = 'class ChangingJob < ApplicationJob\n  def perform = OddJob.new.note("%s")\nend\n'
@@ -544,6 +553,7 @@ def test_in_development_a_worker_reads_code_that_has_changed(shop: Shop) -> None
     assert len({note["pid"] for note in shop.handled()}) == 1
 
 
+@of_the_worker
 def test_connections_are_returned_after_each_job(shop: Shop) -> None:
     shop.send(*['"counts"'] * 6)
     shop.drain()
@@ -553,7 +563,7 @@ def test_connections_are_returned_after_each_job(shop: Shop) -> None:
 def test_a_restart_of_the_database_costs_no_message(start: Start, private_server: Server, tmp_path: Path) -> None:
     start(RAILS, product(private_server.name))
     database = open_database(private_server.create_database())
-    install(database)
+    install.apply(database)
     shop = Shop(private_server, database, tmp_path)
     shop.set_queue('{"backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "archive"}')
     with shop.consumer() as consumer:

@@ -8,6 +8,7 @@ require_relative "../lib/rowqueue_adapter"
 
 # A shop that confirms its orders by mail.
 module Shop
+  # Its settings.
   class Application < Rails::Application
     config.load_defaults 6.1
     config.eager_load = Rails.env.production?

@@ -2,7 +2,7 @@
 
 # Confirms an order.
 class MailJob < ApplicationJob
-  retry_on Net::OpenTimeout, wait: 1.minute, attempts: 10
+  retry_on ActiveRecord::Deadlocked, wait: 10.seconds, attempts: 5
 
   def perform(order)
     order.with_lock { order.update!(mailed: order.mailed + 1) }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# The only table of the shop.
 class CreateOrders < ActiveRecord::Migration[6.1]
   def change
     create_table :orders do |t|
