@@ -227,7 +227,7 @@ def test_arguments_arrive_as_they_were_sent(shop: Shop) -> None:
         assert arguments == [] or handled[number] == arguments, sent[number]
 
 
-def test_a_job_that_cannot_be_written_as_json_is_refused_and_the_transaction_goes_on(shop: Shop) -> None:
+def test_a_job_that_cannot_be_written_as_json_is_refused_and_the_transaction_continues(shop: Shop) -> None:
     refused = shop.ruby(
         """
         Order.transaction do

@@ -39,7 +39,8 @@ class RowqueueAdapter
     jobs.each { |job| job.successfully_enqueued = true }.size
   end
 
-  # Rails 7.2 asks. The transaction that sends a job also takes it back, so there is nothing to wait for.
+  # Rails 7.2 asks. The transaction that sends a job also takes it back, so there is nothing to wait for. Later versions
+  # ask the class of the job, whose attribute of this name must stay false.
   def enqueue_after_transaction_commit? = false
 
   # Rails 8.1 asks in the steps of a long job.
