@@ -210,10 +210,23 @@ LANGUAGES = (
     ),
 )
 
+# A framework with an application in `examples/`, which has tests of its own. Debian's package `rails` brings a browser.
+RAILS = Language(
+    "rails",
+    "ruby-railties ruby-activerecord ruby-actionmailer ruby-pg ruby-mysql2",
+    _drivers(
+        ("ruby", "-rrails", "-ractive_record", "-raction_mailer", "-rpg", "-e1"),
+        ("ruby", "-rrails", "-ractive_record", "-raction_mailer", "-rmysql2", "-e1"),
+    ),
+    lambda folder: ["ruby"],
+    Style("rubocop", "rubocop", f"rubocop --config {_STYLE}/rubocop.yml --cache false . ../../tests/languages/rails"),
+)
+ALL = (*LANGUAGES, RAILS)
+
 
 def install() -> None:
     """Install what is missing, or say what the tests skip."""
-    missing = {language.name: packages for language in LANGUAGES if (packages := language.missing())}
+    missing = {language.name: packages for language in ALL if (packages := language.missing())}
     packages = sorted({package for of_language in missing.values() for package in of_language})
     if not packages:
         return

@@ -4,10 +4,10 @@ import shutil
 import subprocess
 
 import pytest
-from languages import EXAMPLES, LANGUAGES, Language
+from languages import ALL, EXAMPLES, Language
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize("language", ALL, ids=lambda language: language.name)
 def test_examples_have_the_usual_style(language: Language, pytestconfig: pytest.Config) -> None:
     if not shutil.which(language.style.program):
         reason = f"{language.style.program} is not installed"
