@@ -22,6 +22,9 @@ _STYLE = Path(__file__).resolve().parent / "style"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
 _GO_PACKAGES = "/usr/share/gocode"
 _CRATES = "/usr/share/cargo/registry"
+# Debian's Laravel, for the queue driver in examples/laravel.
+LARAVEL = Path("/usr/share/php/Illuminate/Foundation/autoload.php")
+_LARAVEL_PACKAGE = "php-laravel-framework"
 _JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mariadb-java-client.jar"
 
 
@@ -220,6 +223,8 @@ LANGUAGES = (
 def install() -> None:
     """Install what is missing, or say what the tests skip."""
     missing = {language.name: packages for language in LANGUAGES if (packages := language.missing())}
+    if not LARAVEL.exists():
+        missing["laravel"] = [_LARAVEL_PACKAGE]
     packages = sorted({package for of_language in missing.values() for package in of_language})
     if not packages:
         return
