@@ -57,7 +57,7 @@ class Consumer {
   #drain
   #log
 
-  #database // of ./databases.cjs; `waiting` is the promise of its wait, `broken` the error that ended a wait
+  #database // of ./databases.cjs; `waiting` is the promise of its wait
   #isReady = false
   #ran = false
   #stopping = new AbortController()
@@ -107,16 +107,24 @@ class Consumer {
     } finally {
       clearInterval(heartbeat)
       this.#isReady = false
-      await this.#database?.close().catch(() => {})
+      await this.#close()
     }
+  }
+
+  // A connection that is broken may never answer.
+  async #close () {
+    const done = new AbortController()
+    const time = sleep(1000, undefined, { signal: done.signal }).catch(() => {})
+    await Promise.race([this.#database?.close().catch(() => {}), time])
+    done.abort()
   }
 
   async #work () {
     for (;;) {
+      await this.#reconnectIfBroken()
       let { rows, asked } = await this.#finish()
       if (rows.length === 0 && asked === 0 && (asked = this.#free())) {
         rows = await this.#ask('claim_batch', this.#type, asked, this.#name, this.#leaseSeconds)
-        this.#isReady = true
       }
       this.#start(rows)
       if (asked > 0 && rows.length === asked) continue
@@ -193,14 +201,18 @@ class Consumer {
   }
 
   async #extendLeases () {
-    const { connection } = this.#database
+    const database = this.#database
     for (const batch of this.#batches) {
       try {
-        const [{ affected }] = await call(connection, 'extend_lease', batch.key, this.#leaseSeconds)
+        const [{ affected }] = await call(database.connection, 'extend_lease', batch.key, this.#leaseSeconds)
         const isHeld = Number(affected) > 0 || !this.#batches.has(batch) || batch.messages.some(each => completed.has(each))
         if (!isHeld) batch.lost.abort(new Error('the lease was lost'))
       } catch (error) {
         this.#log(`lease not extended: ${textOf(error)}`)
+        if (!isOutage(this.#url, error)) continue
+        database.broken = error
+        this.#tell() // all handlers may be busy for long
+        return
       }
     }
   }
@@ -218,13 +230,13 @@ class Consumer {
   async #ask (procedure, ...values) {
     for (let tries = 1; ; tries++) {
       try {
-        if (this.#database.broken) throw this.#database.broken
+        await this.#reconnectIfBroken()
         return await call(this.#database.connection, procedure, ...values)
       } catch (error) {
         if (isConflict(error) && tries < 10) {
           await sleep(Math.random() * 20 * 2 ** tries)
-        } else if (this.#database.isOutage(error)) {
-          await this.#reconnect(error)
+        } else if (isOutage(this.#url, error)) {
+          this.#database.broken = error
         } else {
           throw error
         }
@@ -232,22 +244,30 @@ class Consumer {
     }
   }
 
-  async #reconnect (error) {
+  async #reconnectIfBroken () {
+    const { broken } = this.#database
+    if (!broken) return
+    if (!isOutage(this.#url, broken)) throw broken
     this.#isReady = false
     this.#database.close().catch(() => {})
-    await this.#connect(error)
+    await this.#connect(broken)
+    await this.#extendLeases()
   }
 
+  // Until the database can be reached. `error` is the one that has broken the connection before.
   async #connect (error) {
-    for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-      if (error) {
+    let pause = 100
+    for (let isFirst = !error; ; isFirst = false) {
+      if (!isFirst) {
         if (this.#drain || this.#stopping.signal.aborted) throw error
         if (pause === 100) this.#log(`the database is unreachable, trying again: ${textOf(error)}`)
         await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => {})
+        pause = Math.min(2 * pause, LONGEST_PAUSE)
       }
       try {
         this.#database = await connect(this.#url, this.#type, this.#driverOptions)
-        if (error) this.#log('the database is reachable again')
+        this.#isReady = true
+        if (!isFirst) this.#log('the database is reachable again')
         return
       } catch (failure) {
         if (!isOutage(this.#url, failure)) throw failure

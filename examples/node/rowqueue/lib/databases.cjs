@@ -1,6 +1,6 @@
 'use strict'
 // A consumer's own connections. `connect` returns: `connection`, to call procedures on; `wait`, which returns when there may be a
-// message or the time is up; `close`; and `isOutage`, which says of an error whether the database cannot be reached.
+// message or the time is up; `close`; and `broken`, the error that has ended a connection while it was idle.
 const { createHash } = require('node:crypto')
 const { EventEmitter, once } = require('node:events')
 const { setTimeout: sleep } = require('node:timers/promises')
@@ -25,16 +25,12 @@ const waitFor = (bell, event, connection, type) => async () => {
 async function connectPostgreSQL (url, type, options) {
   const { Client } = require('pg')
   const client = new Client({ keepAlive: true, ...options, connectionString: url })
-  let ended = false
-  client.on('error', () => { ended = true }) // the next query fails
+  const wait = waitFor(client, 'notification', client, type)
+  const database = { connection: client, wait, close: () => client.end(), broken: undefined }
+  client.on('error', error => { database.broken = error })
   await client.connect()
   await client.query(`LISTEN mq_${createHash('md5').update(type).digest('hex')}`)
-  return {
-    connection: client,
-    wait: waitFor(client, 'notification', client, type),
-    isOutage: error => ended || isOutageOfPostgreSQL(error),
-    close: () => client.end()
-  }
+  return database
 }
 
 // No answer of the server at all, or: connection exception, operator intervention, insufficient resources.
@@ -48,22 +44,19 @@ async function connectMySQL (url, type, options) {
   const mysql = require('mysql2/promise')
   const settings = { charset: 'utf8mb4', ...options, uri: url.replace(/^mariadb:/, 'mysql:'), timezone: 'Z' }
   // A wait occupies its connection, so it has another one.
-  const clients = []
-  for (let n = 0; n < 2; n++) {
-    const client = await mysql.createConnection(settings)
-    client.on('error', () => {})
-    clients.push(client)
-  }
-  const [connection, waiting] = clients
-  return {
+  const connection = await mysql.createConnection(settings)
+  const waiting = await mysql.createConnection(settings)
+  const database = {
     connection,
     wait: () => call(waiting, 'wait_for_message', type, IDLE_SECONDS),
-    isOutage: isOutageOfMySQL,
-    close: async () => {
+    close: () => {
       waiting.destroy() // it may be in the midst of a wait
-      await connection.end()
-    }
+      return connection.end()
+    },
+    broken: undefined
   }
+  for (const client of [connection, waiting]) client.on('error', error => { database.broken = error })
+  return database
 }
 
 // Errors that end a connection and are not the server's answer to a login; or: too many connections, shutdown, connection killed.
@@ -97,11 +90,11 @@ async function connectFirebird (url, type, options) {
   return {
     connection,
     wait: waitFor(bell, 'event', connection, type),
-    isOutage: isOutageOfFirebird,
     close: async () => {
       await client.detachAsync()
       await pool.destroyAsync()
-    }
+    },
+    broken: undefined
   }
 }
 
@@ -124,7 +117,7 @@ function connect (url, type, options) {
   return url.startsWith('firebird') ? connectFirebird(url, type, options) : connectMySQL(url, type, options)
 }
 
-// Of an error while connecting.
+// Whether the error says that the database cannot be reached.
 function isOutage (url, error) {
   if (url.startsWith('postgres')) return isOutageOfPostgreSQL(error)
   return url.startsWith('firebird') ? isOutageOfFirebird(error) : isOutageOfMySQL(error)
