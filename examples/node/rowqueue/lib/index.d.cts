@@ -7,7 +7,8 @@ export type Connection =
   | { query (sql: string, values?: any[]): any }
   | { queryAsync (sql: string, values?: any[]): Promise<any> }
   | { raw (sql: string, values: any[]): any }
-  | { sequelize: { getDialect (): string } }
+  | { getDialect (): string }
+  | { LOCK: object, rollback (): Promise<void> }
 
 export interface BatchOptions {
   /** When the messages become due; default now. */
