@@ -23,7 +23,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowq
 _GO_PACKAGES = "/usr/share/gocode"
 _CRATES = "/usr/share/cargo/registry"
 # Debian's Laravel, for the queue driver in examples/laravel.
-LARAVEL = Path("/usr/share/php/Illuminate/Foundation/autoload.php")
+LARAVEL = Path("/usr/share/php/Illuminate/autoload.php")
 _LARAVEL_PACKAGE = "php-laravel-framework"
 _JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mariadb-java-client.jar"
 
