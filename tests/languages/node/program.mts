@@ -1,4 +1,5 @@
 // Run by test_node.py: node program.mjs COMMAND ARGUMENT…, with DATABASE_URL. A line of JSON on standard output is an event.
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 import pg from 'pg'
@@ -56,6 +57,7 @@ async function handle (message: Message, context: Context): Promise<void> {
   event('begin', { body: message.body, running, attempt: message.attempt })
   try {
     const [word, argument] = message.body.split(' ')
+    if (word === 'wait') while (!existsSync(argument ?? '')) await sleep(20)
     if (word === 'sleep') await sleep(Number(argument))
     if (word === 'block') for (const end = Date.now() + Number(argument); Date.now() < end;); // the event loop stands still
     if (word === 'effect') await effect(message, context)

@@ -50,7 +50,8 @@ async function connectMySQL (url, type, options) {
     connection,
     wait: () => call(waiting, 'wait_for_message', type, IDLE_SECONDS),
     close: () => {
-      waiting.destroy() // it may be in the midst of a wait
+      // It may be in the midst of a wait. The driver's own `destroy` lets the server end it, and the process lives on until then.
+      waiting.connection.stream.destroy()
       return connection.end()
     },
     broken: undefined
