@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,9 @@ def test_a_delayed_job_waits_and_the_sizes_are_known(shop: Shop) -> None:
     names = ["size", "pendingSize", "delayedSize", "reservedSize"]
     sizes = f"return array_map(fn ($name) => Queue::$name(), {json.dumps(names)});"
     assert shop.run(sizes) == [3, 1, 2, 0]
-    oldest = shop.run("return [Queue::creationTimeOfOldestPendingJob(), Queue::creationTimeOfOldestPendingJob('none')];")
+    oldest = shop.run(
+        "return [Queue::creationTimeOfOldestPendingJob(), Queue::creationTimeOfOldestPendingJob('none')];"
+    )
     assert abs(oldest[0] - time.time()) < 30 and oldest[1] is None
     shop.work()
     assert shop.handled() == [("now", 1)]

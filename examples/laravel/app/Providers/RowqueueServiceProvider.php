@@ -1,7 +1,7 @@
 <?php
 
-// rowqueue as a queue of Laravel. Copy this file to app/Providers, and add the provider to bootstrap/providers.php; before Laravel
-// 11, to config/app.php. The queue's other classes are in this file too: it is loaded before they are used.
+// rowqueue as a queue of Laravel. Copy this file to app/Providers, and add the provider to bootstrap/providers.php; before
+// Laravel 11, to config/app.php. The queue's other classes are in this file too: it is loaded before they are used.
 
 namespace App\Providers;
 
