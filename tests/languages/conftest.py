@@ -51,7 +51,8 @@ def make_client(start: Start, server: Server, installed_database: Database, tmp_
     def make(language: Language, **settings: int) -> Client:
         folder = tmp_path / language.name
         folder.mkdir()
-        client = Client(start(language, product(server.name)), server, installed_database, folder, **settings)
+        command = start(language, product(server.name))
+        client = Client(command, server, installed_database, folder, language.batches, **settings)
         if language.name == "node" and product(server.name) == "firebird":
             _let_in(client)
         return client

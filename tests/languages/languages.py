@@ -22,6 +22,9 @@ _STYLE = Path(__file__).resolve().parent / "style"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rowqueue-tests"
 _GO_PACKAGES = "/usr/share/gocode"
 _CRATES = "/usr/share/cargo/registry"
+# Debian's Laravel, for the queue driver in examples/laravel.
+LARAVEL = Path("/usr/share/php/Illuminate/autoload.php")
+_LARAVEL_PACKAGE = "php-laravel-framework"
 _JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mariadb-java-client.jar"
 
 
@@ -44,6 +47,7 @@ class Language:
 
     `start` makes the program ready, perhaps in the folder that it is given, and returns the command that starts it.
     `style`'s command runs in the example's folder, fails where the style is another and says where.
+    `batches`: its consumer finishes a batch as a whole. Otherwise it finishes each message when it is handled.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Language:
     drivers: Mapping[str, Sequence[str]]
     start: Callable[[Path], Sequence[str]]
     style: Style
+    batches: bool = True
 
     def lacks(self, product: str) -> bool:
         try:
@@ -81,15 +86,18 @@ def _script(*command: str) -> Callable[[Path], Sequence[str]]:
 
 
 def _node(folder: Path) -> Sequence[str]:
-    """The drivers are npm packages, in a folder shared by all who use the same ones."""
-    package = EXAMPLES / "node" / "package.json"
-    cache = CACHE / "node" / hashlib.md5(package.read_bytes()).hexdigest()
+    """The example with npm's packages, which are installed once in a folder that all share who use the same ones."""
+    shutil.copytree(EXAMPLES / "node", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
+    manifests = [folder / "package.json", folder / "rowqueue" / "package.json"]
+    cache = CACHE / "node" / hashlib.md5(b"".join(path.read_bytes() for path in manifests)).hexdigest()
     with _locked(cache):
-        shutil.copy(package, cache)
-        _make("npm", "install", "--no-audit", "--no-fund", "--prefer-offline", folder=cache)
-    (folder / "node_modules").symlink_to(cache / "node_modules")
-    for name in ("package.json", "queue.js"):
-        shutil.copy(EXAMPLES / "node" / name, folder)
+        shutil.copytree(folder, cache, dirs_exist_ok=True)
+        _make("npm", "install", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline", folder=cache)
+    (folder / "node_modules").mkdir()
+    for package in (cache / "node_modules").iterdir():
+        # The client itself is not the one in the shared folder, which may be of another checkout.
+        source = folder / "rowqueue" if package.name == "rowqueue" else package
+        (folder / "node_modules" / package.name).symlink_to(source)
     return ["node", str(folder / "queue.js")]
 
 
@@ -160,7 +168,8 @@ LANGUAGES = (
         "nodejs npm",
         _all_products("sh", "-c", "command -v node && command -v npm"),
         _node,
-        Style("npx", "npm", "npx --yes --prefer-offline standard@17"),
+        Style("npx", "npm", "npx --yes --prefer-offline standard@17 '**/*.{js,cjs,mjs}'"),
+        batches=False,
     ),
     Language(
         "php",
@@ -227,6 +236,8 @@ ALL = (*LANGUAGES, RAILS)
 def install() -> None:
     """Install what is missing, or say what the tests skip."""
     missing = {language.name: packages for language in ALL if (packages := language.missing())}
+    if not LARAVEL.exists():
+        missing["laravel"] = [_LARAVEL_PACKAGE]
     packages = sorted({package for of_language in missing.values() for package in of_language})
     if not packages:
         return

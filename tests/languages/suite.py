@@ -14,6 +14,7 @@ from servers import Server, engine
 
 LEASE_SECONDS = 2
 SIZE = 10
+CONCURRENCY = 2  # of a client that finishes each message when it is handled
 FAILURE = 'first line, with "quotes"\n17,-1,a line that looks like a list of old\nlast line'
 FAIL = f"raise {FAILURE}"  # the body of a message that fails with this error
 _CREATE_ORDERS = {
@@ -37,8 +38,10 @@ class Client:
         server: Server,
         database: Database,
         folder: Path,
+        batches: bool = True,
         lease_seconds: int = LEASE_SECONDS,
     ) -> None:
+        self.batches, self.size = batches, SIZE if batches else CONCURRENCY
         self.command, self.server, self.database, self.folder = list(command), server, database, folder
         self.lease_seconds = lease_seconds
 
@@ -73,6 +76,15 @@ class Client:
         view = self.server.table("message_state")
         return self.server.query(self.database.url, f"SELECT * FROM {view} WHERE type = %s ORDER BY id", type)
 
+    def held(self, type: str) -> dict[int, dict[str, Any]]:
+        """The messages that are claimed."""
+        return {row["id"]: row for row in self.messages(type) if row["state"] == "A"}
+
+    def is_slow(self, type: str) -> bool:
+        """Whether the only consumer finishes nothing more before a slow message."""
+        held = {row["body"] for row in self.held(type).values()}
+        return "slow" in held if self.batches else held == {"slow"}
+
     def unfinished(self, type: str) -> int:
         """The messages that are neither completed nor dead."""
         view = self.server.table("message_state")
@@ -87,6 +99,7 @@ class Client:
             "DATABASE_URL": self.database.url,
             "HANDLED": str(self.folder / f"{name}.jsonl"),
             "BATCH_SIZE": str(SIZE),
+            "CONCURRENCY": str(CONCURRENCY),
             "LEASE_SECONDS": str(self.lease_seconds),
             "TZ": "Asia/Kolkata",  # clients must not depend on the process's time zone
         }

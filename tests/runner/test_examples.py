@@ -490,9 +490,9 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("node") or not shutil.which("npm"):
         pytest.skip("node and npm are not installed")
     folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "webhooks.js"):
-        shutil.copy(EXAMPLES / "node" / name, folder)
-    done = run("npm", "install", "--no-audit", "--no-fund", cwd=folder)
+    ignored = shutil.ignore_patterns("node_modules")
+    shutil.copytree(EXAMPLES / "node", folder, dirs_exist_ok=True, ignore=ignored)
+    done = run("npm", "install", "--omit=dev", "--no-audit", "--no-fund", cwd=folder)
     if done.returncode != 0:
         pytest.skip(f"npm cannot install the drivers: {done.stderr.strip().splitlines()[-1:]}")
     return folder
@@ -527,6 +527,6 @@ def test_webhooks_report_a_missing_or_unreachable_database_on_one_line(
     done = run(program("node"), "webhooks.js", cwd=node, env=environment(None))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     url = f"{scheme}://nobody@127.0.0.1:{base.free_port()}/x"
-    done = run(program("node"), "webhooks.js", cwd=node, env=environment(url))
+    done = run(program("node"), "webhooks.js", "--drain", cwd=node, env=environment(url))
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "ECONNREFUSED" in done.stderr

@@ -1,0 +1,21 @@
+<?php
+
+return [
+    'name' => 'Shop',
+    'env' => 'local',
+    'debug' => true,
+    'timezone' => 'UTC',
+    'locale' => 'en',
+    'providers' => [
+        Illuminate\Bus\BusServiceProvider::class,
+        Illuminate\Cache\CacheServiceProvider::class,
+        Illuminate\Database\DatabaseServiceProvider::class,
+        Illuminate\Encryption\EncryptionServiceProvider::class,
+        Illuminate\Filesystem\FilesystemServiceProvider::class,
+        Illuminate\Foundation\Providers\ConsoleSupportServiceProvider::class,
+        Illuminate\Foundation\Providers\FoundationServiceProvider::class,
+        Illuminate\Queue\QueueServiceProvider::class,
+        App\Providers\RowqueueServiceProvider::class,
+    ],
+    'aliases' => [],
+];

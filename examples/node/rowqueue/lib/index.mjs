@@ -1,0 +1,1 @@
+export { Consumer, DeadLetter, QueueError, Retry, call, complete, send, sendBatch } from './index.cjs'
