@@ -31,9 +31,9 @@ LONG = re.compile(r"decisions/|background/(?:benchmarks|peers|changelog)\.html")
 PROGRAMS = {
     "Django": "examples/django/shop/jobs.py",
     "FastAPI": "examples/fastapi/app.py",
-    "Node": "examples/node/queue.js",
-    "Ruby": "examples/ruby/rowqueue.rb",
-    "PHP": "examples/php/queue.php",
+    "Rails": "examples/rails/app/models/order.rb",
+    "Laravel": "examples/laravel/app/Orders.php",
+    "Node": "examples/node/shop.ts",
     "Go": "examples/go/main.go",
     "Java": "examples/java/Queue.java",
 }
