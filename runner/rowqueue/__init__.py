@@ -86,38 +86,13 @@ __all__ = [
 ]
 
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
-_MODULES = {
-    "calling": (
-        *("cancel", "claim_any", "claim_batch", "complete", "complete_batch", "count_attempt", "dead_letter"),
-        *(
-            "extend_lease",
-            "fail",
-            "finish_batch",
-            "finish_messages",
-            "get_result",
-            "get_state",
-            "publish",
-            "release_batch",
-        ),
-        *("send", "send_batch", "take_batch"),
-    ),
-    "databases": (
-        *(
-            "AreaMissing",
-            "Conflict",
-            "DatabaseError",
-            "Disconnected",
-            "NotAllowed",
-            "LeaseLost",
-            "QueueError",
-            "ReadOnly",
-        ),
-        "SchemaMissing",
-    ),
-    "requests": ("Result", "Sent"),
-    "consume.consumer": ("Consumer",),
+_ERRORS = ("AreaMissing", "Conflict", "DatabaseError", "Disconnected", "LeaseLost", "NotAllowed", "QueueError")
+_PLACES = {
+    **dict.fromkeys(__all__, "calling"),
+    **dict.fromkeys((*_ERRORS, "ReadOnly", "SchemaMissing"), "databases"),
+    **dict.fromkeys(("Result", "Sent"), "requests"),
+    "Consumer": "consume.consumer",
 }
-_PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

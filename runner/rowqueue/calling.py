@@ -29,7 +29,7 @@ def with_connection(function: Callable[..., Any], request: Callable[..., Any], r
     )
 
 
-def note(span: tracing.Sending, result: object) -> None:
+def note(span: Any, result: object) -> None:
     """Record the result of a call in its span: the id of the sent message, or how many were sent."""
     if isinstance(result, Sent):
         span.id = result.id

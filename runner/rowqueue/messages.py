@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 ERROR_LENGTH = 4_000
 TEN_YEARS = 315_360_000
-_LINE_ENDS = {"\x85", "\u2028", "\u2029"}
 
 
 class Item(Protocol):
@@ -149,34 +148,6 @@ class Record:
         """The record as one line of JSON. Numbers keep all their digits."""
         head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
         return _row_line(head, self.key_text, self.row_text)
-
-
-def worker_line(item: Item) -> str:
-    """An item as a worker process receives it: the line of `as_json`, with headers as an object and always an id."""
-    if isinstance(item, Message):
-        line = item.as_json(_object(item.headers))
-    elif isinstance(item, Record):
-        line = f'{{"id": {item.id}, {item.as_json()[1:]}'
-    else:
-        line = item.as_json()
-    # Some languages also end a line at these. In JSON they occur only inside strings, where an escape means the same.
-    for end in _LINE_ENDS & set(line):
-        line = line.replace(end, f"\\u{ord(end):04x}")
-    return line
-
-
-def _object(headers: str | None) -> str | None:
-    """Headers that are a JSON object, as one line with all digits; None for anything else."""
-    try:
-        if headers and isinstance(json.loads(headers, parse_constant=_no_number), dict):
-            return headers.replace("\n", " ").replace("\r", " ")  # JSON has them only between values
-    except (ValueError, RecursionError):
-        pass
-    return None
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _row_line(head: dict[str, Any], key: str, row: str) -> str:

@@ -129,6 +129,15 @@ def test_turning_it_on_stops_groups_of_older_dead_letters_until_all_are_gone(
     assert call(q.session, "queue_stats", q.name)[0]["ready"] == 0
 
 
+@pytest.mark.parametrize("before", [0, 1])
+def test_it_can_change_together_with_fair(q: Queue, before: int) -> None:
+    q.call("set_queue", ordered=1, dead_stops_group=before, fair=before)
+    send(q, "a1", "a2", "b1")
+    die(q, "a1")
+    q.call("set_queue", dead_stops_group=1 - before, fair=1 - before)
+    assert bodies(claim(q)) == ([] if before == 0 else ["a2"])
+
+
 def test_it_stops_a_group_whose_next_message_is_active(q: Queue) -> None:
     q.call("set_queue", ordered=1)
     send(q, "a1", "a2", "a3")

@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 # Pages whose statements are for psql where they are in no tab, in the order in which they are read.
 PAGES = (
     *("reference/procedures.head.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
-    *(f"reference/{area}.head.md" for area in contract.load().areas if area != "common"),
+    *(page for area in contract.load().areas if (DOCS / (page := f"reference/{area}.head.md")).exists()),
 )
 
 

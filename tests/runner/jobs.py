@@ -12,10 +12,10 @@ from typing import Any
 
 from opentelemetry import propagate
 from rowqueue import DeadLetter, Message, Record, Retry, RowMessage
-from rowqueue.consume import resting
+from rowqueue.consume import loop
 
 if "JOBS_POLL" in os.environ:  # for tests of work that must not wait for the next poll
-    resting.SHORTEST_POLL = resting.LONGEST_POLL = float(os.environ["JOBS_POLL"])
+    loop.SHORTEST_POLL = loop.LONGEST_POLL = float(os.environ["JOBS_POLL"])
 
 
 def note(value: Any) -> None:

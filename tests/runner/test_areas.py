@@ -1,5 +1,6 @@
 """Parts of the queue: the core alone, areas that are added later, and what is said of those that are not there."""
 
+import json
 import subprocess
 import uuid
 from collections import Counter
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import rowqueue
-from queues import call
+from queues import call, ids
 from rowqueue.databases import Database, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
-from servers import Server
+from servers import Server, engine
 from states import content, fill
 from test_upgrade import run_script
 
@@ -51,6 +52,8 @@ def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server:
         assert [row for row in rows if row["verdict"] == "bad"] == []
         with pytest.raises(SchemaMissing, match=r"area schedules is not installed.*apply --areas schedules"):
             call(session, "list_schedules")
+        with pytest.raises(rowqueue.AreaMissing, match=r"area ring is not installed.*apply --areas ring"):
+            call(session, "claim_wraparound", "plain")
     finally:
         session.close()
     assert core.rights_problems() == []
@@ -78,6 +81,11 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
     try:
         after = content(session)
         assert {name: after[name] for name in before} == before
+        call(session, "set_queue", "ring", ring=1)
+        visits = [call(session, "claim_wraparound", "ring", 2, "r") for _ in "12"]
+        assert [[row["body"] for row in rows] for rows in visits] == [["1", "2"], ["3"]]
+        call(session, "set_queue", "fair", fair=1)
+        assert [row["body"] for row in call(session, "take_batch", "fair", 2)] == ["a", "b"]
         call(session, "set_schedule", "s", "due", "* * * * *", "scheduled")
         server.query(core.url, f"UPDATE {server.table('schedule')} SET next_at = moved_at")
         [message] = call(session, "claim_batch", "due", 5)
@@ -129,13 +137,64 @@ def test_a_call_of_an_area_that_is_not_installed_names_the_command(
     )
 
 
+@pytest.mark.one_version
+@pytest.mark.parametrize("setting", ["ring", "fair"])
+def test_a_setting_of_an_area_that_is_not_installed_is_refused_and_changes_nothing(
+    core: Database, server: Server, setting: str
+) -> None:
+    message = f"{setting}: the area {setting} is not installed here: `runner apply --areas {setting}` adds it"
+    with closing(core.connect("test")) as session:
+        call(session, "set_queue", "known", max_attempts=3)
+        for type in ("known", "new"):
+            for refused in (
+                ("set_queue", type, json.dumps({setting: 1, "max_attempts": 5})),
+                ("set_queue", type, json.dumps({setting: True})),
+                ("set_option", type, setting, "1"),
+            ):
+                with pytest.raises(rowqueue.AreaMissing) as caught:
+                    session.call(*refused)
+                assert (caught.value.number, str(caught.value)) == (50009, f"area_missing: {message}")
+        [known] = call(session, "list_queues")
+        assert (known["type"], known["max_attempts"], known[setting]) == ("known", 3, 0)
+        for value in ("0", None):
+            [row] = session.call("set_option", "known", setting, value)
+            assert row[setting] == 0
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize("setting", ["ring", "fair"])
+def test_claims_of_a_queue_whose_area_was_not_restored_are_refused_until_it_is_added(
+    core: Database, server: Server, setting: str
+) -> None:
+    """As after a restore of the tables' rows into an installation without the area."""
+    on = "true" if engine(server.name) == "postgresql" else "1"
+    with closing(core.connect("test")) as session:
+        call(session, "set_queue", "q", max_attempts=3)
+        server.query(core.url, f"UPDATE {server.table('queue')} SET {setting} = {on} WHERE type = 'q'")
+        for group in "aab":
+            call(session, "send_message", "q", group, group_key=group)
+        before = ids(call(session, "peek", "q"))
+        for claim in ("claim_batch", "take_batch", "get_message"):
+            if (setting, claim) != ("ring", "take_batch"):  # a take has no position and claims in the usual order
+                with pytest.raises(rowqueue.AreaMissing, match=f"{setting}: the area {setting} is not installed"):
+                    call(session, claim, "q")
+        [kept] = call(session, "set_queue", "q", max_attempts=5)
+        assert (kept["max_attempts"], kept[setting]) == (5, 1)
+        assert ids(call(session, "peek", "q")) == before
+    install.apply(core, areas=[setting])
+    with closing(core.connect("test")) as session:
+        claimed = [row["body"] for row in call(session, "claim_batch", "q", 3)]
+        assert claimed == (["a", "a", "b"] if setting == "ring" else ["a", "b", "a"])
+
+
 @pytest.mark.any_engine
 def test_a_later_apply_keeps_the_areas_and_extends_them(empty_database: Database) -> None:
     install.apply(empty_database, areas=["queue", "results"])
     assert empty_database.areas() == (*CORE, "results")
     assert install.apply(empty_database) == install.Applied()
     applied = install.apply(empty_database, areas=["subscriptions"])
-    assert empty_database.areas() == (*CORE, "subscriptions", "results", "topics")
+    assert empty_database.areas() == (*CORE, "common_tables", "subscriptions", "results", "topics")
+    assert "area 'common_tables' is installed too: subscriptions needs it" in applied.notices
     assert "area 'topics' is installed too: subscriptions needs it" in applied.notices
     assert "installed before, and kept: results; areas cannot be removed" in applied.notices
     assert install.apply(empty_database) == install.Applied()
@@ -157,10 +216,10 @@ def test_an_installation_that_was_interrupted_continues_with_the_same_areas(
     broken.write_text(f"{text}CREATE nonsense;\n")
     with pytest.raises(Exception, match="cancel"):
         install.apply(empty_database, areas=["queue", "feeds"])
-    assert empty_database.areas() == (*CORE, "feeds")
+    assert empty_database.areas() == (*CORE, "common_tables", "feeds")
     broken.write_text(text)
     install.apply(empty_database)
-    assert empty_database.areas() == (*CORE, "feeds")
+    assert empty_database.areas() == (*CORE, "common_tables", "feeds")
     assert install.pending(empty_database) == []
 
 

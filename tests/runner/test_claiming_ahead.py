@@ -16,7 +16,7 @@ BATCH = 10
 @pytest.fixture(autouse=True)
 def _full_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims as large as allowed, however long a handler takes: on a busy machine they would be smaller."""
-    monkeypatch.setattr(Claims, "size", lambda claims, _: claims._options.batch)
+    monkeypatch.setattr(Claims, "size", lambda claims, _: claims.most)
 
 
 def send(session: Session, queue: str, count: int) -> list[str]:

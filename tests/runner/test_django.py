@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 from processes import Running, environment, until
 from rowqueue.databases import Database, open_database
-from rowqueue.databases.mysql import options
+from rowqueue.databases.mysql import address
 from rowqueue.databases.url import join
 from servers import Server
 
@@ -284,7 +284,7 @@ def test_an_error_of_rights_names_the_other_way_to_install(
 def test_the_url_of_the_settings_keeps_every_character() -> None:
     password = "p:/@%?#[ä"
     text = join("mysql", "::1", 3307, "a b", "me@home", password, {"unix_socket": "/run/my sql"})
-    assert options.parse(text) == {
+    assert address.parse(text) == {
         **{"user": "me@home", "password": password, "host": "::1", "port": "3307"},
         **{"database": "a b", "unix_socket": "/run/my sql"},
     }

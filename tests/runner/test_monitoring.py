@@ -16,8 +16,8 @@ import yaml
 from processes import Running, until
 from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
-from rowqueue.consume.health import Metrics
 from rowqueue.databases import Database
+from rowqueue.extras.health import Metrics
 from rowqueue.extras.monitor.exporter import named
 from rowqueue.extras.monitor.figures import METRICS
 from servers import Server
@@ -124,7 +124,7 @@ def test_promtool_takes_configuration_and_rules(promtool: Callable[..., None]) -
 
 
 def test_promtool_takes_the_metrics_of_a_consumer(promtool: Callable[..., None]) -> None:
-    metrics = Metrics()
+    metrics = Metrics(0)
     metrics.messages.labels("email", "completed").inc()
     metrics.seconds.labels("email").observe(1)
     metrics.sizes.labels("email").observe(1)

@@ -9,7 +9,7 @@ import pytest
 from processes import Log, Running, until
 from rowqueue import Consumer, Message
 from rowqueue.consume import BadOption, Options
-from rowqueue.consume.queues import LONGEST, MOST, Queues
+from rowqueue.consume.source import LONGEST, MOST, Queues
 from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine
@@ -17,7 +17,7 @@ Start = Callable[..., Running]
 
 
 def queues(*types: str, exclude: tuple[str, ...] = ()) -> Queues:
-    return Queues(Options.of_queues(types, exclude, None, "c"))
+    return Queues(Options.of_queues(types, exclude))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_options_of_patterns_that_do_not_fit_are_refused(
     types: tuple[str, ...], exclude: tuple[str, ...], more: dict[str, bool], option: str
 ) -> None:
     with pytest.raises(BadOption, match=f"^{option}: "):
-        Options.of_queues(types, exclude, None, None, **more)
+        Options.of_queues(types, exclude, **more)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_pattern_that_matches_nothing_waits_and_is_logged_once(
 def test_a_consumer_without_a_queue_yet_is_ready(
     consuming: Callable[..., Consumer], queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowqueue.consume.threads.READY_SECONDS", 4.0)
+    monkeypatch.setattr("rowqueue.consume.loop.READY_SECONDS", 4.0)
     consumer = consuming(f"{queue}.*")
     until(consumer.is_ready)
     for _ in range(12):

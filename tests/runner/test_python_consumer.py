@@ -1,5 +1,6 @@
 """rowqueue.Consumer: a consumer in an application's own process."""
 
+import inspect
 import signal
 import threading
 import time
@@ -9,7 +10,10 @@ from urllib.request import urlopen
 
 import pytest
 import rowqueue
+import typer
 from rowqueue import Consumer, Message
+from rowqueue.cli import app
+from rowqueue.consume.options import OPTIONS
 from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.any_engine
@@ -26,6 +30,31 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.01)
+
+
+def test_its_parameters_and_those_of_the_command_are_the_options() -> None:
+    parameters = dict(inspect.signature(Consumer).parameters)
+    for own in ("database_url", "types", "handler", "exclude", "signals"):
+        del parameters[own]
+    assert {name: (one.annotation, one.default) for name, one in parameters.items()} == {
+        name: (one.type, one.default) for name, one in OPTIONS.items()
+    }
+    command: Any = typer.main.get_command(app).commands["consume"]  # type: ignore[attr-defined]
+    given = {one.name: one for one in command.params if one.name in OPTIONS}
+    assert {name: (one.default, one.help) for name, one in given.items()} == {
+        name: (one.default, one.metadata["help"]) for name, one in OPTIONS.items()
+    }
+    limits = {name: (getattr(one.type, "min", None), getattr(one.type, "max", None)) for name, one in given.items()}
+    assert limits == {name: (one.metadata["least"], one.metadata["most"]) for name, one in OPTIONS.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("batch", 0), ("batch", 10_001), ("concurrency", 0), ("lease", 86_401), ("report", -1), ("health_port", 65_536)],
+)
+def test_a_value_beyond_a_limit_is_refused(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: must be "):
+        Consumer("postgresql://nobody@127.0.0.1:1/none", "email", print, **{name: value})  # type: ignore[arg-type]
 
 
 def test_it_consumes_in_a_thread_until_it_is_stopped(database: Database, session: Session, queue: str) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue.consume.handling import MOST, read, summary, text_of
-from rowqueue.consume.reports import Figures
+from rowqueue.consume.reports import MOST_HANDLED, Figures, text_of
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.extras.handling import read, summary
 from rowqueue.install import apply as install
 from rowqueue.messages import Message
 from servers import Server
@@ -120,7 +120,7 @@ def test_the_text_of_what_is_handled_keeps_to_its_limit_and_is_read_with_care() 
     times = [(10**18 + n, datetime(2026, 11, 27, 8, 30, tzinfo=UTC) - timedelta(seconds=n)) for n in range(5_000)]
     text = text_of(times)
     assert text is not None and len(text) <= 4_000
-    assert read(text) == times[: -MOST - 1 : -1]
+    assert read(text) == times[: -MOST_HANDLED - 1 : -1]
     assert text_of([]) is None and read(None) == []
     odd = (
         '\n[1]\nx{"id": "x", "since": "2026-11-27T08:30Z"}\n{"id": 1, "since": 5}\n{"id": 1, "since": "2026-11-27"}\n{}'

@@ -47,7 +47,9 @@ LISTS = {
     "topics": ["topic list"],
 }
 CHANGES = {
+    "fair": "queue set here --fair",
     "feeds": "feed publish f --once",
+    "ring": "queue set here --ring",
     "results": "send x --type q --wait 1",
     "schedules": "schedule run s",
     "subscriptions": "subscription unwatch t",

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from opentelemetry.semconv._incubating.metrics import messaging_metrics
-from rowqueue import tracing
-from rowqueue.consume.health import Metrics
+from rowqueue.extras import tracing
+from rowqueue.extras.health import Metrics
 from rowqueue.extras.monitor.figures import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,14 +23,14 @@ def test_the_page_lists_every_metric_of_the_exporter_and_of_a_consumer() -> None
         metric.name: ("counter" if metric.name.endswith("_total") else "gauge", list(metric.labels))
         for metric in METRICS
     }
-    consumer = Metrics()
+    consumer = Metrics(0)
     for metric in (
         consumer.messages,
         consumer.seconds,
         consumer.sizes,
         consumer.active,
         consumer.reconnects,
-        consumer.lost,
+        consumer.lost_leases,
     ):
         [family] = metric.describe()
         name = f"{family.name}_total" if family.type == "counter" else family.name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from microsoft_parser import Parser
-from rowqueue.databases.sqlserver import database, removing, rights, script, suitable
+from rowqueue.databases.sqlserver import connection, database, removal, rights, script, suitable
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Unavailable
@@ -277,7 +277,7 @@ COMPOSED = {name: composed(code(text)) for name, text in TEXTS.items() if compos
 
 
 def test_microsofts_parser_takes_what_the_runner_asks_the_catalog(parser: Parser) -> None:
-    modules = (database, removing, rights, script, suitable)
+    modules = (connection, database, removal, rights, script, suitable)
     texts = [
         text.replace("%s", "N'x'")
         for module in modules

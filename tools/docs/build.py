@@ -16,7 +16,7 @@ from rowqueue.install.contract import Argument, Column, Procedure
 from tabs import BEGIN, END, ENGINES
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
-# Columns that several procedures return; the page of their area defines them once.
+# Columns that several procedures return; the page of the first of them, claim_batch, defines them once.
 MESSAGE_ROW = "The message row"
 # Results with more columns than this are shown with one column per line.
 _WIDE = 6
@@ -66,7 +66,7 @@ def _area(area: str, procedures: Sequence[Procedure]) -> str:
     parts = [_head(REFERENCE / f"{area}.md"), "## Procedures", _list(procedures, "")]
     for procedure in procedures:
         parts.extend(_section(procedure))
-    if any(p.columns == _message() for p in procedures):
+    if area == contract.load().procedures["claim_batch"].area:
         parts += [f"## {MESSAGE_ROW}", "One message as a claim returns it.", _columns(_message())]
     return _join(parts)
 
@@ -132,7 +132,9 @@ def _result(procedure: Procedure) -> Iterator[str]:
     if not procedure.columns:
         yield "Returns no result set."
     elif procedure.columns == _message():
-        yield f"Returns {_rows(procedure.rows)}: [the message row](#{MESSAGE_ROW.lower().replace(' ', '-')})."
+        home = contract.load().procedures["claim_batch"].area
+        page = "" if procedure.area == home else f"{home}.md"
+        yield f"Returns {_rows(procedure.rows)}: [the message row]({page}#{MESSAGE_ROW.lower().replace(' ', '-')})."
     else:
         more = ". Later releases may add columns at the end" if procedure.open else ""
         yield f"Returns {_rows(procedure.rows)}{more}:"

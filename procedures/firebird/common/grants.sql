@@ -76,19 +76,27 @@ BEGIN
         INTO v_right
     DO
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO VIEW mq_message_state';
-    -- Rights of PUBLIC, and rights of the queue's roles from an earlier release or granted by hand. Only existing rights
-    -- are revoked, because REVOKE of others gives a warning. Only the grantor or an administrator can revoke a grant;
-    -- runner doctor reports grants that remain.
+    -- Rights of PUBLIC, rights of the queue's roles from an earlier release or granted by hand, and what the earlier text of
+    -- a procedure needed, such as the file of the core that an area has replaced. Only existing rights are revoked, because
+    -- REVOKE of others gives a warning. Only the grantor or an administrator can revoke a grant; runner doctor reports
+    -- grants that remain.
     FOR
         SELECT DISTINCT TRIM(IIF(p.rdb$privilege = 'X', 'EXECUTE', IIF(p.rdb$privilege = 'G', 'USAGE', 'ALL'))) || ' ON '
             || TRIM(CASE p.rdb$object_type
                 WHEN 5 THEN 'PROCEDURE ' WHEN 7 THEN 'EXCEPTION ' WHEN 14 THEN 'SEQUENCE ' WHEN 15 THEN 'FUNCTION ' ELSE '' END)
-            || ' ' || TRIM(p.rdb$relation_name) || ' FROM ' || TRIM(IIF(p.rdb$user_type = 13, 'ROLE ', '')) || ' '
+            || ' ' || TRIM(p.rdb$relation_name) || ' FROM ' || TRIM(DECODE(p.rdb$user_type, 13, 'ROLE', 5, 'PROCEDURE', 15, 'FUNCTION', '')) || ' '
             || TRIM(p.rdb$user)
             || IIF(p.rdb$grantor = CURRENT_USER, '', ' GRANTED BY "' || REPLACE(TRIM(p.rdb$grantor), '"', '""') || '"')
         FROM rdb$user_privileges AS p
         WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR', 'MQ_VIEWER') AND p.rdb$user_type = 13
-                OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8)
+                OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8
+                OR p.rdb$user_type IN (5, 15) AND (p.rdb$user STARTING WITH 'MQ_' OR p.rdb$user STARTING WITH 'IMQ_')
+                    AND NOT EXISTS (
+                        SELECT * FROM rdb$dependencies AS d
+                        WHERE d.rdb$dependent_name = p.rdb$user AND d.rdb$dependent_type = p.rdb$user_type
+                            AND d.rdb$depended_on_name = p.rdb$relation_name
+                            AND IIF(d.rdb$depended_on_type = 1, 0, d.rdb$depended_on_type) = p.rdb$object_type
+                    ))
             AND (p.rdb$relation_name STARTING WITH 'MQ_' OR p.rdb$relation_name STARTING WITH 'IMQ_') AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
             AND (p.rdb$grantor = CURRENT_USER OR CURRENT_ROLE = 'RDB$ADMIN' OR CURRENT_USER = 'SYSDBA'
                 OR CURRENT_USER = (SELECT mon$owner FROM mon$database))
@@ -99,7 +107,5 @@ END^
 
 SET TERM ; ^
 
--- Statements on users' tables run with the caller's rights and call these functions, which read and write no data.
-EXECUTE PROCEDURE imq_grant_to('mq_consumer mq_operator', 'escape_json number_text base64 utf8_bytes');
 -- For future times: DATEADD(1 HOUR TO mq_utc_now()).
 EXECUTE PROCEDURE imq_grant_to('mq_producer mq_consumer mq_operator mq_viewer', 'utc_now');

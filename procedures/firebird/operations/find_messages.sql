@@ -23,13 +23,13 @@ RETURNS (
 AS
 DECLARE v_wanted bigint; DECLARE v_id bigint;
 DECLARE v_dedup_key mq_argument; DECLARE v_group_key mq_argument; DECLARE v_group mq_name;
-DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_moment timestamp; DECLARE v_text mq_text;
+DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_text mq_text;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     FOR
-        SELECT o.name, o.number, o.moment, o.text FROM imq_read_options(:p_filter, 'filter',
+        SELECT o.name, o.number, o.text FROM imq_read_options(:p_filter, 'filter',
             ';id:-999999999999999999:999999999999999999;dedup_key:key;group_key:key;') AS o
-        INTO v_option, v_number, v_moment, v_text
+        INTO v_option, v_number, v_text
     DO
     BEGIN
         v_wanted = IIF(v_option = 'id', v_number, v_wanted);

@@ -19,21 +19,18 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE imq_require_record_version;
     FOR
-        SELECT q.type
-        FROM mq_queue AS q
-        WHERE CHAR_LENGTH(q.type) > 0 AND :p_type IS NULL
-        UNION ALL
-        SELECT CAST(:p_type AS mq_name) FROM rdb$database WHERE :p_type IS NOT NULL
-        ORDER BY 1
-        INTO type
-    DO
-    BEGIN
-        SELECT p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
+        SELECT q.type, p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
             p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused,
             p.ring, p.fair, p.dead_stops_group
-        FROM imq_policy(:type) AS p
-        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
+        FROM (
+            SELECT o.type FROM mq_queue AS o WHERE CHAR_LENGTH(o.type) > 0 AND :p_type IS NULL
+            UNION ALL
+            SELECT CAST(:p_type AS mq_name) FROM rdb$database WHERE :p_type IS NOT NULL
+        ) AS q
+        LEFT JOIN imq_policy(q.type) AS p ON 1 = 1
+        ORDER BY q.type
+        INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group
+    DO
         SUSPEND;
-    END
 END

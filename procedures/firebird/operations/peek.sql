@@ -33,98 +33,9 @@ BEGIN
     state = COALESCE(p_state, 'N');
     v_size = COALESCE(p_size, 20);
 
-    IF (state = 'N') THEN
-    BEGIN
-        SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
-        IF (v_grouped = 1) THEN
-            FOR
-                SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                    m.priority, m.group_key, m.dedup_key, g.attempts, m.created_at, m.source, m.run_at
-                FROM mq_grouped AS g LEFT JOIN mq_message AS m ON m.id = g.id
-                WHERE g.type = :p_type
-                PLAN JOIN (g ORDER mq_grouped_pk, m INDEX (mq_message_pk))
-                ORDER BY g.type, g.group_key, g.id
-                ROWS :v_size
-                INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at
-            DO
-            BEGIN
-                v_size = v_size - 1;
-                IF (id IS NOT NULL) THEN
-                    SUSPEND;
-            END
-        ELSE
-            FOR
-                SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                    m.priority, m.group_key, m.dedup_key, r.attempts, m.created_at, m.source, r.run_at
-                FROM mq_ready AS r LEFT JOIN mq_message AS m ON m.id = r.id
-                WHERE r.type = :p_type
-                PLAN JOIN (r ORDER mq_ready_pk, m INDEX (mq_message_pk))
-                ORDER BY r.type, r.priority, r.run_at, r.id
-                ROWS :v_size
-                INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at
-            DO
-            BEGIN
-                v_size = v_size - 1;
-                IF (id IS NOT NULL) THEN
-                    SUSPEND;
-            END
-        FOR
-            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                m.priority, m.group_key, m.dedup_key, d.attempts, m.created_at, m.source, d.run_at, d.error
-            FROM mq_delayed AS d LEFT JOIN mq_message AS m ON m.id = d.id
-            WHERE d.type = :p_type
-            PLAN JOIN (d ORDER mq_delayed_due, m INDEX (mq_message_pk))
-            ORDER BY d.type, d.run_at, d.id
-            ROWS :v_size
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, error
-        DO
-            IF (id IS NOT NULL) THEN
-                SUSPEND;
-    END
-
-    ELSE IF (state = 'A') THEN
-        FOR
-            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt), m.created_at, m.source, b.consumer,
-                b.batch_key, b.lease_until, b.claimed_at
-            FROM mq_batch AS b
-            LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
-            LEFT JOIN mq_message AS m ON m.id = COALESCE(b.id, c.id)
-            WHERE b.type = :p_type
-            PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk), m INDEX (mq_message_pk))
-            ORDER BY b.type, b.lease_until
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, batch_key,
-                lease_until, changed_at
-        DO
-        BEGIN
-            IF (v_size = 0) THEN
-                LEAVE;
-            IF (id IS NOT NULL) THEN
-            BEGIN
-                v_size = v_size - 1;
-                SUSPEND;
-            END
-        END
-
-    ELSE IF (state = 'E') THEN
-    BEGIN
-        v_from = imq_newest_from('dead', p_type, v_size);
-        FOR
-            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source, e.consumer, e.died_at, e.error
-            FROM mq_dead AS e LEFT JOIN mq_message AS m ON m.id = e.id
-            WHERE e.type = :p_type AND e.died_at >= :v_from
-            ORDER BY e.died_at DESC, e.id DESC
-            ROWS :v_size
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, changed_at, error
-        DO
-            IF (id IS NOT NULL) THEN
-                SUSPEND;
-    END
-
-    ELSE
-    BEGIN
-        v_from = imq_newest_from('archive', p_type, v_size);
+    IF (state IN ('E', 'C')) THEN
+        v_from = imq_newest_from(TRIM(IIF(state = 'E', 'dead', 'archive')), p_type, v_size);
+    IF (state = 'C') THEN
         FOR
             SELECT a.id, a.type, IIF(OCTET_LENGTH(a.body) > :p_body_length, LEFT(a.body, :p_body_length), a.body), a.headers,
                 a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source, a.consumer, a.completed_at
@@ -135,5 +46,63 @@ BEGIN
             INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, changed_at
         DO
             SUSPEND;
+    ELSE
+    BEGIN
+        SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
+        -- Of these branches, one or two have rows.
+        FOR
+            SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
+                m.priority, m.group_key, m.dedup_key, p.attempts, m.created_at, m.source,
+                IIF(:state = 'N', COALESCE(p.run_at, m.run_at), NULL), p.consumer, p.batch_key, p.lease_until, p.changed_at, p.error
+            FROM (
+                SELECT g.id, g.attempts, NULL AS run_at, NULL AS consumer, NULL AS batch_key, NULL AS lease_until,
+                    NULL AS changed_at, NULL AS error
+                FROM (
+                    SELECT o.id, o.attempts FROM mq_grouped AS o WHERE o.type = IIF(:state = 'N' AND :v_grouped = 1, :p_type, NULL)
+                    PLAN (o ORDER mq_grouped_pk) ORDER BY o.type, o.group_key, o.id
+                ) AS g
+                UNION ALL
+                SELECT r.id, r.attempts, r.run_at, NULL, NULL, NULL, NULL, NULL
+                FROM (
+                    SELECT o.id, o.attempts, o.run_at FROM mq_ready AS o
+                    WHERE o.type = IIF(:state = 'N' AND :v_grouped = 0, :p_type, NULL)
+                    PLAN (o ORDER mq_ready_pk) ORDER BY o.type, o.priority, o.run_at, o.id
+                ) AS r
+                UNION ALL
+                SELECT d.id, d.attempts, d.run_at, NULL, NULL, NULL, NULL, d.error
+                FROM (
+                    SELECT o.id, o.attempts, o.run_at, o.error FROM mq_delayed AS o WHERE o.type = IIF(:state = 'N', :p_type, NULL)
+                    PLAN (o ORDER mq_delayed_due) ORDER BY o.type, o.run_at, o.id
+                ) AS d
+                UNION ALL
+                SELECT a.id, a.attempt, NULL, a.consumer, a.batch_key, a.lease_until, a.claimed_at, NULL
+                FROM (
+                    SELECT COALESCE(b.id, c.id) AS id, COALESCE(b.attempt, c.attempt) AS attempt, b.consumer, b.batch_key,
+                        b.lease_until, b.claimed_at
+                    FROM mq_batch AS b LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
+                    WHERE b.type = IIF(:state = 'A', :p_type, NULL)
+                    PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk)) ORDER BY b.type, b.lease_until
+                ) AS a
+                UNION ALL
+                SELECT e.id, e.attempts, NULL, e.consumer, NULL, NULL, e.died_at, e.error
+                FROM (
+                    SELECT o.id, o.attempts, o.consumer, o.died_at, o.error FROM mq_dead AS o
+                    WHERE o.type = IIF(:state = 'E', :p_type, NULL) AND o.died_at >= :v_from
+                    ORDER BY o.died_at DESC, o.id DESC
+                ) AS e
+            ) AS p
+            LEFT JOIN mq_message AS m ON m.id = p.id
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
+                lease_until, changed_at, error
+        DO
+        BEGIN
+            IF (v_size = 0) THEN
+                LEAVE;
+            IF (id IS NOT NULL) THEN
+            BEGIN
+                v_size = v_size - 1;
+                SUSPEND;
+            END
+        END
     END
 END

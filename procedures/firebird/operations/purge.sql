@@ -15,6 +15,7 @@ CREATE OR ALTER PROCEDURE mq_purge (
 )
 RETURNS (affected bigint, known smallint)
 AS
+DECLARE v_state varchar(1) CHARACTER SET ASCII;
 DECLARE v_grouped smallint;
 DECLARE v_id bigint;
 DECLARE v_gone integer; DECLARE v_size integer;
@@ -27,6 +28,7 @@ BEGIN
     IF (p_state LIKE 'N' AND p_before IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'before: must be NULL with state N');
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    v_state = p_state;
     v_size = COALESCE(p_size, 1000);
     v_before = COALESCE(p_before, CAST('9999-12-31 23:59:59.9999' AS timestamp));
     EXECUTE PROCEDURE imq_require_read_committed;
@@ -34,61 +36,55 @@ BEGIN
     SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     affected = 0;
     IF (p_state LIKE 'C') THEN
-        EXECUTE PROCEDURE imq_erase_archived(p_type, v_before, v_size) RETURNING_VALUES affected;
-    ELSE IF (p_state LIKE 'E') THEN
         FOR
-            SELECT id FROM mq_dead WHERE type = :p_type AND died_at < :v_before
-            PLAN (mq_dead ORDER mq_dead_age)
-            ORDER BY type, died_at, id
-            INTO v_id
+            SELECT id FROM mq_archive WHERE type = :p_type AND completed_at < :v_before
+            PLAN (mq_archive ORDER mq_archive_type)
+            ORDER BY type, completed_at, id
+            INTO v_id AS CURSOR c
         DO
         BEGIN
-            EXECUTE PROCEDURE imq_erase(p_type, v_id, 'E', v_grouped) RETURNING_VALUES v_gone;
-            affected = affected + v_gone;
+            BEGIN
+                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
+                DELETE FROM mq_archive WHERE CURRENT OF c;
+                affected = affected + 1;
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                    v_id = NULL;
+            END
             IF (affected = v_size) THEN
                 LEAVE;
         END
     ELSE
-    BEGIN
-        IF (v_grouped = 1) THEN
-            FOR
-                SELECT id FROM mq_grouped WHERE type = :p_type
-                PLAN (mq_grouped ORDER mq_grouped_pk)
-                ORDER BY type, group_key, id
-                INTO v_id
-            DO
-            BEGIN
-                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                affected = affected + v_gone;
-                IF (affected = v_size) THEN
-                    LEAVE;
-            END
-        ELSE
-            FOR
-                SELECT id FROM mq_ready WHERE type = :p_type
-                PLAN (mq_ready ORDER mq_ready_pk)
-                ORDER BY type, priority, run_at, id
-                INTO v_id
-            DO
-            BEGIN
-                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                affected = affected + v_gone;
-                IF (affected = v_size) THEN
-                    LEAVE;
-            END
-        IF (affected < v_size) THEN
-            FOR
-                SELECT id FROM mq_delayed WHERE type = :p_type
-                PLAN (mq_delayed ORDER mq_delayed_due)
-                ORDER BY type, run_at, id
-                INTO v_id
-            DO
-            BEGIN
-                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                affected = affected + v_gone;
-                IF (affected = v_size) THEN
-                    LEAVE;
-            END
-    END
+        FOR
+            SELECT e.id
+            FROM (
+                SELECT o.id FROM mq_dead AS o WHERE o.type = IIF(:v_state = 'E', :p_type, NULL) AND o.died_at < :v_before
+                PLAN (o ORDER mq_dead_age) ORDER BY o.type, o.died_at, o.id
+            ) AS e
+            UNION ALL
+            SELECT g.id
+            FROM (
+                SELECT o.id FROM mq_grouped AS o WHERE o.type = IIF(:v_state = 'N' AND :v_grouped = 1, :p_type, NULL)
+                PLAN (o ORDER mq_grouped_pk) ORDER BY o.type, o.group_key, o.id
+            ) AS g
+            UNION ALL
+            SELECT r.id
+            FROM (
+                SELECT o.id FROM mq_ready AS o WHERE o.type = IIF(:v_state = 'N' AND :v_grouped = 0, :p_type, NULL)
+                PLAN (o ORDER mq_ready_pk) ORDER BY o.type, o.priority, o.run_at, o.id
+            ) AS r
+            UNION ALL
+            SELECT d.id
+            FROM (
+                SELECT o.id FROM mq_delayed AS o WHERE o.type = IIF(:v_state = 'N', :p_type, NULL)
+                PLAN (o ORDER mq_delayed_due) ORDER BY o.type, o.run_at, o.id
+            ) AS d
+            INTO v_id
+        DO
+        BEGIN
+            EXECUTE PROCEDURE imq_erase(p_type, v_id, v_state, v_grouped) RETURNING_VALUES v_gone;
+            affected = affected + v_gone;
+            IF (affected = v_size) THEN
+                LEAVE;
+        END
     SUSPEND;
 END

@@ -10,7 +10,8 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered, ring, fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
---              (ordered can change, and limits per group can be added or removed, only without new and active messages)
+--              (ordered can change, and limits per group can be added or removed, only without new and active messages),
+--              50009 area_missing (ring and fair need the area of that name)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict. A change of dead_stops_group waits for calls that finish messages or redrive dead letters, for at most
 --              two seconds; such calls wait for it, too
@@ -27,64 +28,15 @@ RETURNS (
     ring smallint, fair smallint, dead_stops_group smallint, known smallint
 )
 AS
--- The settings to change; NULL: not to change.
-DECLARE s_lease_seconds bigint; DECLARE s_max_attempts bigint; DECLARE s_backoff_seconds bigint; DECLARE s_backoff_max_seconds bigint;
-DECLARE s_on_complete mq_text; DECLARE s_ordered bigint; DECLARE s_notify bigint; DECLARE s_max_active bigint; DECLARE s_rate bigint;
-DECLARE s_rate_seconds bigint; DECLARE s_group_max_active bigint; DECLARE s_group_rate bigint; DECLARE s_group_rate_seconds bigint;
-DECLARE s_ring bigint; DECLARE s_fair bigint; DECLARE s_stops bigint;
-DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_moment timestamp; DECLARE v_text mq_text;
+DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_text mq_text;
+DECLARE v_wake smallint = 0;
 DECLARE v_grouped smallint; DECLARE v_old_ordered smallint; DECLARE v_old_grouped smallint; DECLARE v_old_fair smallint;
 DECLARE v_limits smallint; DECLARE v_old_stops smallint; DECLARE v_id bigint; DECLARE v_group_key mq_name;
 DECLARE v_mine integer; DECLARE v_until timestamp;
 DECLARE v_old_max_active integer; DECLARE v_old_rate integer; DECLARE v_old_seconds integer;
+DECLARE v_old_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
-    FOR
-        SELECT o.name, o.number, o.moment, o.text FROM imq_read_options(:p_options, 'options',
-            ';lease_seconds:1:86400;max_attempts:1:1000;backoff_seconds:0:315360000;'
-            || 'backoff_max_seconds:0:315360000;on_complete:text;ordered:0:1;notify:0:1;'
-            || 'max_active:0:1000000;rate:0:1000000;rate_seconds:1:86400;'
-            || 'group_max_active:0:1000000;group_rate:0:1000000;group_rate_seconds:1:86400;'
-            || 'ring:0:1;fair:0:1;dead_stops_group:0:1;') AS o
-        INTO v_option, v_number, v_moment, v_text
-    DO
-    BEGIN
-        -- null: the default.
-        IF (COALESCE(v_number, IIF(v_text IS NULL, NULL, 0)) IS NULL) THEN
-            SELECT CASE :v_option WHEN 'lease_seconds' THEN d.lease_seconds
-                WHEN 'max_attempts' THEN d.max_attempts WHEN 'backoff_seconds' THEN d.backoff_seconds
-                WHEN 'backoff_max_seconds' THEN d.backoff_max_seconds WHEN 'ordered' THEN d.ordered
-                WHEN 'notify' THEN d.notify WHEN 'max_active' THEN d.max_active WHEN 'rate' THEN d.rate
-                WHEN 'rate_seconds' THEN d.rate_seconds WHEN 'group_max_active' THEN d.group_max_active
-                WHEN 'group_rate' THEN d.group_rate WHEN 'group_rate_seconds' THEN d.group_rate_seconds
-                WHEN 'ring' THEN d.ring WHEN 'fair' THEN d.fair
-                WHEN 'dead_stops_group' THEN d.dead_stops_group END, d.on_complete
-            FROM mq_queue AS d WHERE d.type = '' INTO v_number, v_text;
-        s_lease_seconds = IIF(v_option = 'lease_seconds', v_number, s_lease_seconds);
-        s_max_attempts = IIF(v_option = 'max_attempts', v_number, s_max_attempts);
-        s_backoff_seconds = IIF(v_option = 'backoff_seconds', v_number, s_backoff_seconds);
-        s_backoff_max_seconds = IIF(v_option = 'backoff_max_seconds', v_number, s_backoff_max_seconds);
-        s_on_complete = IIF(v_option = 'on_complete', v_text, s_on_complete);
-        s_ordered = IIF(v_option = 'ordered', v_number, s_ordered);
-        s_notify = IIF(v_option = 'notify', v_number, s_notify);
-        s_max_active = IIF(v_option = 'max_active', v_number, s_max_active);
-        s_rate = IIF(v_option = 'rate', v_number, s_rate);
-        s_rate_seconds = IIF(v_option = 'rate_seconds', v_number, s_rate_seconds);
-        s_group_max_active = IIF(v_option = 'group_max_active', v_number, s_group_max_active);
-        s_group_rate = IIF(v_option = 'group_rate', v_number, s_group_rate);
-        s_group_rate_seconds = IIF(v_option = 'group_rate_seconds', v_number, s_group_rate_seconds);
-        s_ring = IIF(v_option = 'ring', v_number, s_ring);
-        s_fair = IIF(v_option = 'fair', v_number, s_fair);
-        s_stops = IIF(v_option = 'dead_stops_group', v_number, s_stops);
-    END
-    -- LIKE, because = ignores trailing blanks.
-    IF (s_on_complete NOT LIKE 'delete' AND s_on_complete NOT LIKE 'archive') THEN
-        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
-    -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    IF (COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair, s_stops) IS NOT NULL
-        AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
-        EXECUTE PROCEDURE imq_require_read_committed;
-
     known = imq_is_known(p_type);
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
@@ -98,13 +50,60 @@ BEGIN
         IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
             EXCEPTION;
     END
-    SELECT COALESCE(:s_ordered, q.ordered), q.on_complete, COALESCE(:s_max_active, q.max_active), COALESCE(:s_rate, q.rate),
-        COALESCE(:s_group_max_active, q.group_max_active), COALESCE(:s_group_rate, q.group_rate), q.ordered, q.grouped,
-        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:s_ring, q.ring), COALESCE(:s_fair, q.fair), q.fair,
-        COALESCE(:s_stops, q.dead_stops_group), q.dead_stops_group
+    SELECT q.on_complete, q.ordered, q.grouped, q.group_max_active, q.group_rate, q.group_rate_seconds, q.fair, q.dead_stops_group
     FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK
-    INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
-        v_old_max_active, v_old_rate, v_old_seconds, ring, fair, v_old_fair, dead_stops_group, v_old_stops;
+    INTO v_old_on_complete, v_old_ordered, v_old_grouped, v_old_max_active, v_old_rate, v_old_seconds, v_old_fair, v_old_stops;
+    -- An error undoes the changes.
+    FOR
+        SELECT o.name, o.number, o.text FROM imq_read_options(:p_options, 'options',
+            ';lease_seconds:1:86400;max_attempts:1:1000;backoff_seconds:0:315360000;'
+            || 'backoff_max_seconds:0:315360000;on_complete:text;ordered:0:1;notify:0:1;'
+            || 'max_active:0:1000000;rate:0:1000000;rate_seconds:1:86400;'
+            || 'group_max_active:0:1000000;group_rate:0:1000000;group_rate_seconds:1:86400;'
+            || 'ring:0:1;fair:0:1;dead_stops_group:0:1;') AS o
+        INTO v_option, v_number, v_text
+    DO
+    BEGIN
+        -- LIKE, because = ignores trailing blanks.
+        IF (v_option = 'on_complete' AND v_text NOT LIKE 'delete' AND v_text NOT LIKE 'archive') THEN
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+        IF (v_option IN ('ring', 'fair') AND v_number = 1) THEN
+            EXECUTE PROCEDURE imq_require_area(v_option);
+        -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
+        IF ((v_option IN ('ordered', 'ring', 'fair', 'dead_stops_group') OR v_option STARTING WITH 'group_')
+            AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
+            EXECUTE PROCEDURE imq_require_read_committed;
+        v_wake = IIF(v_option IN ('max_active', 'rate', 'rate_seconds', 'dead_stops_group') OR v_option STARTING WITH 'group_', 1,
+            v_wake);
+        -- null: the default.
+        MERGE INTO mq_queue AS q USING (SELECT * FROM mq_queue WHERE type = '') AS d ON q.type = :p_type
+        WHEN MATCHED THEN UPDATE SET
+            lease_seconds = IIF(:v_option = 'lease_seconds', COALESCE(:v_number, d.lease_seconds), q.lease_seconds),
+            max_attempts = IIF(:v_option = 'max_attempts', COALESCE(:v_number, d.max_attempts), q.max_attempts),
+            backoff_seconds = IIF(:v_option = 'backoff_seconds', COALESCE(:v_number, d.backoff_seconds), q.backoff_seconds),
+            backoff_max_seconds = IIF(:v_option = 'backoff_max_seconds', COALESCE(:v_number, d.backoff_max_seconds),
+                q.backoff_max_seconds),
+            on_complete = IIF(:v_option = 'on_complete', COALESCE(CAST(:v_text AS varchar(7) CHARACTER SET ASCII), d.on_complete),
+                q.on_complete),
+            ordered = IIF(:v_option = 'ordered', COALESCE(:v_number, d.ordered), q.ordered),
+            notify = IIF(:v_option = 'notify', COALESCE(:v_number, d.notify), q.notify),
+            max_active = IIF(:v_option = 'max_active', COALESCE(:v_number, d.max_active), q.max_active),
+            rate = IIF(:v_option = 'rate', COALESCE(:v_number, d.rate), q.rate),
+            rate_seconds = IIF(:v_option = 'rate_seconds', COALESCE(:v_number, d.rate_seconds), q.rate_seconds),
+            group_max_active = IIF(:v_option = 'group_max_active', COALESCE(:v_number, d.group_max_active), q.group_max_active),
+            group_rate = IIF(:v_option = 'group_rate', COALESCE(:v_number, d.group_rate), q.group_rate),
+            group_rate_seconds = IIF(:v_option = 'group_rate_seconds', COALESCE(:v_number, d.group_rate_seconds),
+                q.group_rate_seconds),
+            ring = IIF(:v_option = 'ring', COALESCE(:v_number, d.ring), q.ring),
+            fair = IIF(:v_option = 'fair', COALESCE(:v_number, d.fair), q.fair),
+            dead_stops_group = IIF(:v_option = 'dead_stops_group', COALESCE(:v_number, d.dead_stops_group), q.dead_stops_group);
+    END
+    SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
+        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused,
+        q.ring, q.fair, q.dead_stops_group
+    FROM mq_queue AS q WHERE q.type = :p_type
+    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
     IF (ordered = 1 AND group_max_active > 1) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'group_max_active: must be 0 or 1 on an ordered queue, not ' || group_max_active);
@@ -139,34 +138,10 @@ BEGIN
     IF (v_grouped > v_old_grouped) THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
-    IF (s_on_complete = 'delete' AND on_complete = 'archive') THEN
+    IF (on_complete = 'delete' AND v_old_on_complete = 'archive') THEN
         -- A queue that does not archive keeps no results.
         DELETE FROM mq_result AS r WHERE EXISTS (SELECT 1 FROM mq_message AS m WHERE m.id = r.id AND m.type = :p_type);
-    UPDATE mq_queue AS q
-    SET q.lease_seconds = COALESCE(:s_lease_seconds, q.lease_seconds),
-        q.max_attempts = COALESCE(:s_max_attempts, q.max_attempts),
-        q.backoff_seconds = COALESCE(:s_backoff_seconds, q.backoff_seconds),
-        q.backoff_max_seconds = COALESCE(:s_backoff_max_seconds, q.backoff_max_seconds),
-        q.on_complete = COALESCE(:s_on_complete, q.on_complete),
-        q.ordered = :ordered,
-        q.notify = COALESCE(:s_notify, q.notify),
-        q.max_active = :max_active,
-        q.rate = :rate,
-        q.rate_seconds = COALESCE(:s_rate_seconds, q.rate_seconds),
-        q.group_max_active = :group_max_active,
-        q.group_rate = :group_rate,
-        q.group_rate_seconds = COALESCE(:s_group_rate_seconds, q.group_rate_seconds),
-        q.ring = :ring,
-        q.fair = :fair,
-        q.dead_stops_group = :dead_stops_group,
-        q.grouped = :v_grouped
-    WHERE q.type = :p_type;
-    SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
-        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused,
-        q.ring, q.fair, q.dead_stops_group
-    FROM mq_queue AS q WHERE q.type = :p_type
-    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
+    UPDATE mq_queue AS q SET q.grouped = :v_grouped WHERE q.type = :p_type AND q.grouped <> :v_grouped;
     IF (fair <> v_old_fair) THEN
         EXECUTE PROCEDURE imq_set_lanes(p_type, fair, 2147483647);
     IF (max_active + rate > 0 AND NOT EXISTS (SELECT 1 FROM mq_limited AS l WHERE l.type = :p_type)) THEN
@@ -203,7 +178,7 @@ BEGIN
                 EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, v_id);
         END
     END
-    IF (COALESCE(s_max_active, s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds, s_stops) IS NOT NULL) THEN
+    IF (v_wake = 1) THEN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END

@@ -44,7 +44,7 @@ BEGIN
                 EXECUTE PROCEDURE mq_wait_for_message(v_type) RETURNING_VALUES v_claims, v_next_run_at, v_reason;
         END
         IF (v_claims = 1) THEN
-            EXECUTE PROCEDURE imq_claim(v_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
+            EXECUTE PROCEDURE imq_claim(v_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds)
                 RETURNING_VALUES batch_key, lease_until, v_most;
         IF (batch_key IS NOT NULL) THEN
             LEAVE;

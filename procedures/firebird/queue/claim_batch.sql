@@ -26,7 +26,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
+    EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds)
         RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,

@@ -20,9 +20,7 @@ BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
-    IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
+    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');

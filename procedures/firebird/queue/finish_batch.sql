@@ -34,9 +34,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_range('next_size', p_next_size, 0, 10000);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
-    IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
+    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
@@ -83,7 +81,7 @@ BEGIN
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_consumer, v_seconds, IIF(p_next_size = 1, 1, 0))
+        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_consumer, v_seconds)
             RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,

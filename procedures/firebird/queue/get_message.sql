@@ -18,7 +18,7 @@ DECLARE v_most integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_claim(p_type, 1, NULL, NULL, 1) RETURNING_VALUES batch_key, lease_until, v_most;
+    EXECUTE PROCEDURE imq_claim(p_type, 1, NULL, NULL) RETURNING_VALUES batch_key, lease_until, v_most;
     FOR SELECT b.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, b.attempt, m.created_at, m.source,
             COALESCE(m.max_attempts, :v_most), m.run_at
         FROM mq_batch AS b

@@ -17,10 +17,12 @@ DECLARE v_id bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
+    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
     affected = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
+        IF (v_id IS NOT NULL) THEN
+            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, 1, :v_attempt);
         SELECT grouped FROM imq_policy(:v_type) INTO v_grouped;
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR held

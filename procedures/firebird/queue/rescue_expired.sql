@@ -14,7 +14,6 @@ RETURNS (affected bigint)
 AS
 DECLARE v_type mq_name; DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
-DECLARE v_repaired integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE imq_require_read_committed;
@@ -37,9 +36,9 @@ BEGIN
             v_type = NULL;
     END
     IF (p_type IS NOT NULL) THEN
-        EXECUTE PROCEDURE imq_unblock_groups(p_type) RETURNING_VALUES v_repaired;
+        EXECUTE PROCEDURE imq_unblock_groups(p_type);
     ELSE
         FOR SELECT q.type FROM mq_queue AS q WHERE q.grouped = 1 INTO v_type DO
-            EXECUTE PROCEDURE imq_unblock_groups(v_type) RETURNING_VALUES v_repaired;
+            EXECUTE PROCEDURE imq_unblock_groups(v_type);
     SUSPEND;
 END

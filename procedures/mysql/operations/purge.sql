@@ -40,7 +40,18 @@ BEGIN
     CALL imq_is_known(p_type, v_known);
     SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF p_state = 'C' THEN
-        CALL imq_erase_archived(p_type, v_before, v_left, v_count);
+        -- DELETE has no SKIP LOCKED: first lock the keys, then delete the rows.
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_more
+        FROM (
+            SELECT id, month FROM mq_archive FORCE INDEX (archive_type)
+            WHERE type = p_type AND completed_at < v_before AND attempts >= 0
+            ORDER BY completed_at, id LIMIT v_left FOR UPDATE SKIP LOCKED
+        ) AS k;
+        IF v_more IS NOT NULL THEN
+            DELETE a FROM JSON_TABLE(v_more, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_archive AS a FORCE INDEX (PRIMARY) ON a.id = j.id AND a.month = j.month;
+            SET v_count = ROW_COUNT();
+        END IF;
     ELSEIF p_state = 'E' THEN
         SELECT GROUP_CONCAT('[', k.id, ']') INTO v_ids
         FROM (

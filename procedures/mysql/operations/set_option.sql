@@ -1,7 +1,7 @@
 -- set_option: change one setting of a queue.
 -- Arguments:   p_type (1 to 200 characters), p_option (the name of a setting, see set_queue), p_value (NULL: the default)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty: as set_queue
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty, 50009 area_missing: as set_queue
 -- Transaction: as set_queue
 -- Example:     CALL mq_set_option('invoice', 'max_attempts', '5');
 

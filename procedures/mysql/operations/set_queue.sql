@@ -10,7 +10,8 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
---              (ordered can change only without new and active messages)
+--              (ordered can change only without new and active messages), 50009 area_missing (the area ring
+--              or fair)
 -- Transaction: joins the caller's; calls for one type wait for each other. A change of ring or fair locks the ready
 --              messages until it ends; a change of settings waits for calls that dead-letter messages of an ordered queue
 -- Example:     CALL mq_set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
@@ -62,6 +63,12 @@ BEGIN
     -- Compared as bytes: a collation may equate 'Delete' or 'delete ' with delete.
     IF CAST(s_on_complete AS binary) NOT IN ('delete', 'archive') THEN
         CALL imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+    END IF;
+    IF s_ring THEN
+        CALL imq_require_area('ring');
+    END IF;
+    IF s_fair THEN
+        CALL imq_require_area('fair');
     END IF;
 
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.

@@ -22,13 +22,11 @@ BEGIN
     DECLARE v_read, v_body, v_headers longtext CHARACTER SET utf8mb4;
     DECLARE v_run_at, v_new_run_at datetime(6);
     DECLARE v_new_priority, v_max_attempts, v_delay_seconds bigint;
-    DECLARE v_has_body, v_has_time, v_has_priority, v_has_attempts, v_has_headers tinyint;
-    DECLARE v_grouped, v_ring, v_fair tinyint;
+    DECLARE v_has_body, v_has_time, v_has_priority, v_has_attempts, v_has_headers, v_grouped, v_ring, v_fair, v_own tinyint;
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority, v_attempts smallint;
     DECLARE v_error text CHARACTER SET utf8mb4;
     DECLARE v_state char(1) CHARACTER SET ascii DEFAULT 'N';
-    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);

@@ -14,8 +14,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped, v_own tinyint;
+    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -27,9 +26,7 @@ BEGIN
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
     CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_consumer);
-    SELECT on_complete, grouped INTO v_on_complete, v_grouped
-    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_complete_messages(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_consumer);
+    CALL imq_complete_messages(v_type, NULL, NULL, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_consumer);
     CALL imq_end_call(v_own);
     SELECT 1 AS affected;
 END

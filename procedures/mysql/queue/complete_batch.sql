@@ -10,9 +10,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_seconds int;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped, v_own tinyint;
+    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -20,14 +18,13 @@ BEGIN
     END;
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_batch(p_batch_key, v_type, v_consumer, v_seconds, v_items);
+    SELECT type, consumer, items INTO v_type, v_consumer, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
-    SELECT on_complete, grouped INTO v_on_complete, v_grouped
-    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
+    DELETE FROM mq_batch WHERE batch_key = p_batch_key;
+    CALL imq_complete_messages(v_type, NULL, NULL, v_items, v_consumer);
     CALL imq_end_call(v_own);
     SELECT JSON_LENGTH(v_items) AS affected;
 END

@@ -17,8 +17,6 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed, v_released, v_left longtext CHARACTER SET utf8mb4;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped tinyint;
     DECLARE v_seconds int;
     DECLARE v_dead bigint;
     DECLARE v_claimed tinyint DEFAULT 0;
@@ -32,7 +30,6 @@ BEGIN
         CALL imq_require_range('next_size', p_next_size, 0, 10000);
     END IF;
     CALL imq_begin_call(1, v_own);
-    -- As in drop_batch.
     SELECT type, consumer, lease_seconds, items INTO v_type, v_consumer, v_seconds, v_items
     FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
@@ -42,7 +39,6 @@ BEGIN
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
-    SELECT on_complete, grouped INTO v_on_complete, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF p_outcomes <> '' THEN
         CALL imq_read_outcomes(p_outcomes, v_items, 0, v_failed, v_released, v_items, v_left);
         IF v_failed IS NOT NULL THEN
@@ -53,7 +49,7 @@ BEGIN
         END IF;
     END IF;
     IF v_items IS NOT NULL THEN
-        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
+        CALL imq_complete_messages(v_type, NULL, NULL, v_items, v_consumer);
     END IF;
     IF p_next_size > 0 THEN
         CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds, NULL, v_claimed);

@@ -15,9 +15,8 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed, v_released, v_done, v_left longtext CHARACTER SET utf8mb4;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_dead, v_count bigint;
-    DECLARE v_grouped, v_own tinyint;
+    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -28,8 +27,7 @@ BEGIN
         CALL imq_raise_error('invalid_argument', 'outcomes: must not be NULL');
     END IF;
     CALL imq_begin_call(1, v_own);
-    SELECT MAX(b.type), MAX(b.consumer), MAX(b.items) INTO v_type, v_consumer, v_items
-    FROM (SELECT type, consumer, items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;
+    SELECT type, consumer, items INTO v_type, v_consumer, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
@@ -48,9 +46,7 @@ BEGIN
         CALL imq_release_items(v_type, v_released);
     END IF;
     IF v_done IS NOT NULL THEN
-        SELECT on_complete, grouped INTO v_on_complete, v_grouped
-        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_done, v_consumer);
+        CALL imq_complete_messages(v_type, NULL, NULL, v_done, v_consumer);
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS affected;

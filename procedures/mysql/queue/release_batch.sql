@@ -8,9 +8,8 @@
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_batch(IN p_batch_key longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_seconds int;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -19,8 +18,9 @@ BEGIN
     END;
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_batch(p_batch_key, v_type, v_consumer, v_seconds, v_items);
+    SELECT type, items INTO v_type, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NOT NULL THEN
+        DELETE FROM mq_batch WHERE batch_key = p_batch_key;
         CALL imq_release_items(v_type, v_items);
     END IF;
     CALL imq_end_call(v_own);

@@ -12,10 +12,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_grouped, v_ring, v_fair tinyint;
+    DECLARE v_grouped, v_ring, v_fair, v_own tinyint;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_id bigint;
-    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);

@@ -24,13 +24,10 @@ BEGIN
     -- Binary: finding the n-th character of a long utf8mb4 text reads it from its beginning each time.
     DECLARE v_list longblob DEFAULT CONCAT(p_bodies, '\n');
     DECLARE v_run_at datetime(6);
-    DECLARE v_priority, v_max_attempts, v_delay_seconds bigint;
-    DECLARE v_group_key, v_headers, v_source, v_ignored longtext CHARACTER SET utf8mb4;
-    DECLARE v_grouped, v_ring, v_fair tinyint;
+    DECLARE v_priority, v_max_attempts, v_delay_seconds, v_count, v_first, v_bad, v_end bigint;
+    DECLARE v_group_key, v_headers, v_source, v_ignored, v_ids longtext CHARACTER SET utf8mb4;
+    DECLARE v_grouped, v_ring, v_fair, v_own tinyint;
     DECLARE v_mine varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_count, v_first, v_bad, v_end bigint;
-    DECLARE v_ids longtext CHARACTER SET utf8mb4;
-    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);

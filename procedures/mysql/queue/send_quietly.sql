@@ -15,9 +15,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_quietly(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_run_at datetime(6);
-    DECLARE v_priority, v_max_attempts, v_delay_seconds bigint;
+    DECLARE v_priority, v_max_attempts, v_delay_seconds, v_id bigint;
     DECLARE v_group_key, v_dedup_key, v_headers, v_source, v_on_conflict longtext CHARACTER SET utf8mb4;
-    DECLARE v_id bigint;
     DECLARE v_created, v_changed smallint;
     DECLARE v_trigger tinyint DEFAULT 0;
     DECLARE v_own tinyint;

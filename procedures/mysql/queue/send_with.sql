@@ -20,27 +20,14 @@ BEGIN
     DECLARE v_run_at datetime(6);
     DECLARE v_priority, v_max_attempts, v_delay_seconds bigint;
     DECLARE v_group_key, v_dedup_key, v_headers, v_source, v_on_conflict longtext CHARACTER SET utf8mb4;
-    DECLARE v_id bigint;
-    DECLARE v_created, v_changed smallint;
-    DECLARE v_state char(1) CHARACTER SET ascii DEFAULT 'N';
-    DECLARE v_own tinyint;
+    -- It restores what read_options has set in the session.
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL imq_undo_call(v_own);
+        CALL imq_undo_call(NULL);
         RESIGNAL;
     END;
-    CALL imq_require_name('type', p_type, 0);
     CALL imq_send_options(p_options, 0, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
         v_delay_seconds, v_on_conflict);
-    CALL imq_require_message(p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
+    CALL mq_send_message(p_type, p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
         v_delay_seconds, v_on_conflict);
-    CALL imq_begin_call(0, v_own);
-    CALL imq_send_one(p_type, p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers,
-        v_source, v_delay_seconds, v_on_conflict, v_own, v_id, v_created, v_changed);
-    IF v_created + v_changed = 0 THEN
-        CALL imq_state_of(v_id, v_state);
-    END IF;
-    CALL imq_end_call(v_own);
-    -- A snapshot that is older than the message does not show its state.
-    SELECT v_id AS id, v_created AS created, v_changed AS changed, COALESCE(v_state, 'N') AS state;
 END

@@ -14,12 +14,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_batch(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_paused, v_grouped, v_fair tinyint;
+    DECLARE v_paused, v_grouped, v_fair, v_own tinyint;
     DECLARE v_most, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -35,7 +34,7 @@ BEGIN
         CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 1, NULL, v_items);
+        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 1, NULL, NULL, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL imq_no_messages();

@@ -18,12 +18,11 @@ BEGIN
     DECLARE c_pause double DEFAULT 0.008;
     DECLARE c_longest_pause double DEFAULT 1;
     DECLARE c_quick int DEFAULT 20;
-    DECLARE v_now, v_before, v_scan_at datetime(6);
+    DECLARE v_now, v_before, v_scan_at, v_room_at, v_next_at datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept, v_took double;
     DECLARE v_polls int;
     DECLARE v_ready tinyint DEFAULT 0;
-    DECLARE v_room_at, v_next_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
     DECLARE v_reason varchar(7) CHARACTER SET ascii;
     CALL imq_require_name('type', p_type, 0);

@@ -21,6 +21,6 @@ CALL imq_grant_to('mq_consumer',
      pick_lost claimed_rows seal_claim',
     '');
 CALL imq_grant_to('mq_operator',
-    'column_without_equality require_index require_distinct_rows require_order require_status add_polled open_retry
+    'find_one_column column_without_equality require_index require_distinct_rows require_order require_status add_polled open_retry
      redrive_polled revive_rows open_release drop_polled',
     '');

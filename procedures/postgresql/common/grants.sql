@@ -66,13 +66,5 @@ BEGIN
     LOOP
         EXECUTE v_statement;
     END LOOP;
-
-    -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
-    PERFORM mq_internal.grant_to('mq_consumer mq_operator',
-        'raise_error require_name require_range consumer_name read_outcomes read_object split_names find_table find_columns
-         find_one_column row_json relation_of require_rights',
-        'my_pass');
-    PERFORM mq_internal.grant_to('mq_operator', 'primary_key read_options read_time');
-    PERFORM mq_internal.grant_to('mq_viewer', 'raise_error require_name relation_of');
 END
 $$;

@@ -17,16 +17,14 @@ CREATE OR REPLACE FUNCTION mq.queue_health() RETURNS TABLE (
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
-    v_check text;
     v_row record;
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows', 'expired_leases',
         'stuck_groups', 'stopped_groups', 'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
     ] LOOP
-        v_check := name;
         BEGIN
-            CASE v_check
+            CASE name
             WHEN 'oldest_transaction' THEN
                 -- A transaction with an old snapshot prevents the removal of every row deleted since.
                 SELECT a.pid, a.usename, a.application_name, a.state,
@@ -44,7 +42,6 @@ BEGIN
                     ELSE format('process %s, user %s, application %s, %s; while it is open, dead rows cannot be removed; '
                         'to end it: SELECT pg_terminate_backend(%s)', v_row.pid,
                         v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state, v_row.pid) END;
-                RETURN NEXT;
 
             WHEN 'oldest_prepared_transaction' THEN
                 SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds INTO v_row
@@ -58,7 +55,6 @@ BEGIN
                 detail := CASE WHEN v_row.gid IS NULL THEN 'none'
                     ELSE format('%s of %s keeps dead rows from being removed; run COMMIT PREPARED or ROLLBACK PREPARED', v_row.gid,
                         v_row.owner) END;
-                RETURN NEXT;
 
             WHEN 'replication_slot_horizon' THEN
                 SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions INTO v_row
@@ -71,28 +67,21 @@ BEGIN
                 verdict := CASE WHEN measured > 10000000 THEN 'bad' WHEN measured > 1000000 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot keeps dead rows'
                     ELSE format('slot %s keeps dead rows from being removed; let its consumer catch up, or drop the slot', v_row.slot_name) END;
-                RETURN NEXT;
 
             WHEN 'dead_rows' THEN
-                FOR v_row IN
-                    SELECT t.relname, t.n_dead_tup, t.n_live_tup, t.last_autovacuum
+                RETURN QUERY
+                    SELECT 'dead_rows_' || t.relname, v.verdict, t.n_dead_tup::double precision, 'rows',
+                        format('%s live rows; last autovacuum %s', t.n_live_tup,
+                            coalesce(to_char(t.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
+                        || CASE WHEN v.verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || t.relname END
                     FROM pg_stat_user_tables AS t
+                    CROSS JOIN LATERAL (
+                        SELECT CASE WHEN t.n_dead_tup > 1000000 + 2 * t.n_live_tup THEN 'bad'
+                            WHEN t.n_dead_tup > 100000 + t.n_live_tup / 2 THEN 'warn' ELSE 'ok' END AS verdict
+                    ) AS v
                     WHERE t.schemaname = 'mq' AND t.relname IN ('message', 'ready', 'delayed', 'batch', 'mark', 'grouped')
-                    ORDER BY t.relname
-                LOOP
-                    name := 'dead_rows_' || v_row.relname;
-                    measured := v_row.n_dead_tup;
-                    unit := 'rows';
-                    verdict := CASE
-                        WHEN measured > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
-                        WHEN measured > 100000 + v_row.n_live_tup / 2 THEN 'warn'
-                        ELSE 'ok'
-                    END;
-                    detail := format('%s live rows; last autovacuum %s', v_row.n_live_tup,
-                        coalesce(to_char(v_row.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
-                        || CASE WHEN verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || v_row.relname END;
-                    RETURN NEXT;
-                END LOOP;
+                    ORDER BY t.relname;
+                CONTINUE;
 
             WHEN 'expired_leases' THEN
                 SELECT count(*) AS batches, coalesce(extract(epoch FROM clock_timestamp() - min(b.lease_until)), 0) AS seconds
@@ -103,9 +92,7 @@ BEGIN
                 verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('the oldest expired %s s ago; claims of the type rescue them, or run SELECT mq.rescue_expired()',
-                        round(v_row.seconds))
-                    END;
-                RETURN NEXT;
+                        round(v_row.seconds)) END;
 
             WHEN 'stuck_groups' THEN
                 SELECT count(*) AS groups, min(s.type) AS type INTO v_row
@@ -120,9 +107,7 @@ BEGIN
                 verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
                 detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
-                        v_row.type, v_row.type)
-                    END;
-                RETURN NEXT;
+                        v_row.type, v_row.type) END;
 
             WHEN 'stopped_groups' THEN
                 SELECT count(DISTINCT (m.type, m.group_key)) AS groups, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
@@ -138,9 +123,7 @@ BEGIN
                 detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('dead letter %s stops the group %L of %s; SELECT mq.redrive(%s) retries it, SELECT mq.cancel(%s) '
                         'deletes it', (v_row.first).id, (v_row.first).group_key, (v_row.first).type, (v_row.first).id,
-                        (v_row.first).id)
-                    END;
-                RETURN NEXT;
+                        (v_row.first).id) END;
 
             WHEN 'dead_dedup_keys' THEN
                 SELECT count(*) AS keys, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
@@ -152,12 +135,11 @@ BEGIN
                 detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('dead letter %s of %s holds the dedup_key %L: send_message with this key sends nothing; '
                         'SELECT mq.redrive(%s) retries it, SELECT mq.cancel(%s) deletes it', (v_row.first).id, (v_row.first).type,
-                        (v_row.first).dedup_key, (v_row.first).id, (v_row.first).id)
-                    END;
-                RETURN NEXT;
+                        (v_row.first).dedup_key, (v_row.first).id, (v_row.first).id) END;
 
             WHEN 'areas' THEN
                 RETURN QUERY SELECT * FROM mq_internal.area_health();
+                CONTINUE;
 
             WHEN 'changed_objects' THEN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
@@ -166,9 +148,7 @@ BEGIN
                 measured := v_row.objects;
                 unit := 'objects';
                 verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
-                detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
-                    'none');
-                RETURN NEXT;
+                detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again', 'none');
 
             WHEN 'missing_indexes' THEN
                 SELECT count(*) AS indexes, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
@@ -184,14 +164,12 @@ BEGIN
                 unit := 'indexes';
                 verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
                 detail := coalesce('missing or invalid: ' || v_row.names || '; REINDEX it, or create it as in the migrations', 'none');
-                RETURN NEXT;
 
             WHEN 'autovacuum' THEN
                 measured := current_setting('autovacuum')::boolean::integer;
                 unit := 'flag';
                 verdict := CASE WHEN measured = 1 THEN 'ok' ELSE 'bad' END;
                 detail := CASE WHEN measured = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
-                RETURN NEXT;
 
             WHEN 'durability' THEN
                 measured := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
@@ -199,17 +177,15 @@ BEGIN
                 verdict := CASE WHEN measured = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
                 detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
                     current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'));
-                RETURN NEXT;
             END CASE;
         -- One check that fails, such as for a lack of rights, must not hide the others.
         EXCEPTION WHEN OTHERS THEN
-            name := v_check;
             verdict := 'bad';
             measured := NULL;
             unit := '';
             detail := 'this check failed: ' || regexp_replace(SQLERRM, '[[:space:]]+', ' ', 'g');
-            RETURN NEXT;
         END;
+        RETURN NEXT;
     END LOOP;
 END
 $$;

@@ -20,10 +20,9 @@ BEGIN
     -- ORDER BY selects the primary key: see erase.
     DELETE FROM mq.dead WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) ORDER BY id))
     RETURNING type INTO v_type;
-    affected := 0;
+    affected := FOUND::integer;
     IF FOUND THEN
         PERFORM mq_internal.put_back(mq_internal.policy(v_type), ARRAY[p_id], ARRAY[0::smallint]);
-        affected := 1;
     END IF;
 END
 $$;

@@ -21,34 +21,23 @@ BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     p_size := coalesce(p_size, 1000);
-    IF p_error IS NOT NULL THEN
-        WITH gone AS (
-            DELETE FROM mq.dead
-            WHERE ctid = ANY (ARRAY(
-                -- Locks only dead letters with this error: two errors can be redriven at the same time.
-                SELECT ctid FROM mq.dead
-                WHERE type = p_type AND error_group = v_error
-                ORDER BY type, error_group, died_at, id
-                LIMIT p_size
-                FOR UPDATE SKIP LOCKED
-            ))
-            RETURNING id
-        )
-        SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
-    ELSE
-        WITH gone AS (
-            DELETE FROM mq.dead
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM mq.dead
-                WHERE type = p_type
-                ORDER BY type, died_at, id
-                LIMIT p_size
-                FOR UPDATE SKIP LOCKED
-            ))
-            RETURNING id
-        )
-        SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
-    END IF;
+    WITH gone AS (
+        DELETE FROM mq.dead
+        WHERE ctid = ANY (CASE WHEN p_error IS NULL THEN ARRAY(
+            SELECT ctid FROM mq.dead WHERE type = p_type
+            ORDER BY type, died_at, id
+            LIMIT p_size
+            FOR UPDATE SKIP LOCKED
+        ) ELSE ARRAY(
+            -- Locks only dead letters with this error: two errors can be redriven at the same time.
+            SELECT ctid FROM mq.dead WHERE type = p_type AND error_group = v_error
+            ORDER BY type, error_group, died_at, id
+            LIMIT p_size
+            FOR UPDATE SKIP LOCKED
+        ) END)
+        RETURNING id
+    )
+    SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
     affected := coalesce(cardinality(v_ids), 0);
     IF affected > 0 THEN
         PERFORM mq_internal.put_back(mq_internal.policy(p_type), v_ids, array_fill(0::smallint, ARRAY[affected::integer]));

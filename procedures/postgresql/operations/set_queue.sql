@@ -10,7 +10,8 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
---              (ordered can change, and limits per group can be added or removed, only without new and active messages)
+--              (ordered can change, and limits per group can be added or removed, only without new and active messages),
+--              50009 area_missing (ring and fair need the area of that name)
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of ring or fair locks the ready
 --              messages until it commits; a change of dead_stops_group waits for calls that dead-letter or redrive a message
 -- Example:     SELECT * FROM mq.set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
@@ -43,6 +44,7 @@ BEGIN
     IF v_set ->> 'on_complete' NOT IN ('delete', 'archive') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
+    PERFORM mq_internal.require_area(o.key) FROM jsonb_each(v_set) AS o WHERE o.key IN ('ring', 'fair') AND o.value = '1';
     IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds', 'dead_stops_group'] THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
@@ -108,9 +110,8 @@ BEGIN
     RETURNING q.* INTO v_queue;
     IF (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN
         -- What this call cannot see or lock, claims convert later: see convert_rows.
-        v_old := v_queue;
-        v_old.mixed := false;
-        PERFORM mq_internal.convert_rows(v_old, NULL);
+        v_queue.mixed := false;
+        PERFORM mq_internal.convert_rows(v_queue, NULL);
         DELETE FROM mq.ring WHERE ctid = ANY (ARRAY(SELECT r.ctid FROM mq.ring AS r WHERE r.type = p_type FOR UPDATE SKIP LOCKED));
         PERFORM mq_internal.lower_mark(p_type);
     END IF;
@@ -142,11 +143,8 @@ BEGIN
     END IF;
     PERFORM mq_internal.wake(p_type);
 
-    SELECT v_queue.type, v_queue.lease_seconds, v_queue.max_attempts, v_queue.backoff_seconds, v_queue.backoff_max_seconds,
-        v_queue.on_complete, v_queue.ordered::integer, v_queue.notify::integer, v_queue.max_active, v_queue.rate,
-        v_queue.rate_seconds, v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds,
-        v_queue.paused::integer, v_queue.ring::integer, v_queue.fair::integer, v_queue.dead_stops_group::integer
-    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
+    SELECT * INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
+        max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group
+    FROM mq.list_queues(p_type);
 END
 $$;

@@ -17,10 +17,6 @@ SET enable_sort = off SET jit = off AS $$
 DECLARE
     v_held record;
 BEGIN
-    IF p_id IS NULL OR p_batch_key IS NULL THEN
-        PERFORM mq_internal.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
-            || ': must not be NULL');
-    END IF;
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
     PERFORM mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[-1::bigint], ARRAY[p_error]);

@@ -53,11 +53,10 @@ BEGIN
     IF v_batch.ids IS NOT NULL THEN
         PERFORM mq_internal.complete_messages(v_queue, v_batch.ids, v_batch.attempts, v_batch.consumer);
     END IF;
-    IF p_next_size > 0 THEN
-        v_batch := mq_internal.claim(v_queue, p_next_size, v_batch.consumer, v_batch.lease_seconds);
-    ELSE
+    IF coalesce(p_next_size, 0) = 0 THEN
         RETURN;
     END IF;
+    v_batch := mq_internal.claim(v_queue, p_next_size, v_batch.consumer, v_batch.lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
         v_run := cardinality(v_batch.ids) > 1 AND mq_internal.is_run(v_batch.ids);
         RETURN QUERY

@@ -7,6 +7,6 @@ BEGIN
     -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
     PERFORM mq_internal.grant_to('mq_operator',
         'add_watched drop_watched find_watched is_watched labelled_table add_subscriptions drop_subscriptions
-         require_actions report_changes');
+         primary_key require_actions report_changes');
 END
 $$;

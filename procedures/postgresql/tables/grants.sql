@@ -22,6 +22,7 @@ BEGIN
         'take_due take_new due_rows gather_rows pick_rows pick_lost settled_place polled_marks forget_gone hold_rows
          move_polled');
     PERFORM mq_internal.grant_to('mq_operator',
-        'column_without_equality require_status require_distinct_rows add_polled drop_polled redrive_polled revive_rows');
+        'find_one_column column_without_equality require_status require_distinct_rows add_polled drop_polled redrive_polled
+         revive_rows');
 END
 $$;

@@ -1,7 +1,7 @@
 -- set_option: change one setting of a queue.
 -- Arguments:   @type (1 to 200 characters), @option (the name of a setting, see set_queue), @value (NULL: the default)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
--- Errors:      50002 invalid_argument, 50004 queue_not_empty: as set_queue
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty, 50009 area_missing: as set_queue
 -- Transaction: as set_queue
 -- Example:     EXEC mq.set_option N'invoice', N'max_attempts', N'5';
 CREATE OR ALTER PROCEDURE mq.set_option

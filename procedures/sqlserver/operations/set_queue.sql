@@ -10,7 +10,7 @@
 --              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
---              removed, only without new and active messages)
+--              removed, only without new and active messages), 50009 area_missing (ring and fair need the area of that name)
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends; the first max_active of a queue waits for calls that are finishing
 --              messages; in an ordered queue the call waits for calls that dead-letter messages
@@ -64,6 +64,10 @@ BEGIN
         -- Compared with a character appended, because the server ignores trailing blanks.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
             EXEC mq_internal.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
+        IF @ring = 1
+            EXEC mq_internal.require_area N'ring';
+        IF @fair = 1
+            EXEC mq_internal.require_area N'fair';
         IF @own = 1
             BEGIN TRANSACTION;
         -- Before locking the policy: a call that this one waits for may still need to read the policy.

@@ -7,7 +7,6 @@ GRANT EXECUTE ON OBJECT::mq.send_batch TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.get_message TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.claim_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.claim_any TO mq_consumer;
-GRANT EXECUTE ON OBJECT::mq.claim_wraparound TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.take_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.complete TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.complete_batch TO mq_consumer;

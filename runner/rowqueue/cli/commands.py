@@ -32,7 +32,7 @@ _MODULES = {name: module for panel in _PANELS.values() for name, module in panel
 
 # How the help names the value of an option by its type, unless the option has a metavar.
 _VALUES = {"int": "N", "int range": "N", "float": "SECONDS", "float range": "SECONDS", "str": "TEXT"}
-_SECONDS = ("delay", "lease")
+_SECONDS = ("delay", "lease", "report")
 
 # The environment variable that the script of `runner completion` sets when a shell asks for completions.
 COMPLETION = "_RUNNER_COMPLETE"

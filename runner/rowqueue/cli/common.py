@@ -79,6 +79,16 @@ def group(help: str = "") -> typer.Typer:
 
 
 @contextmanager
+def needs(command: str, extra: str) -> Iterator[None]:
+    """Around the imports of a command that needs an extra of the package: without it, Failed says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        raise Failed(f"{command} needs {package}: pip install '.[{extra}]' in the checkout of rowqueue") from None
+
+
+@contextmanager
 def opened(url: str | None) -> Iterator[Database]:
     """The database of a command: the one that `url` names, else the embedded one."""
     if url is not None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..consume import handling
+from ..extras import handling
 from . import output
 from .common import Json, OptionalType, Size, Url, connected, group, listed
 from .known import mention_unknown

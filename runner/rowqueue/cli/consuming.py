@@ -1,20 +1,22 @@
 """Shared by `consume`, `feed consume` and `table consume`: options, handlers, and starting a consumer."""
 
+import inspect
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..consume import LIMITS, BadOption, Options, Source, link
-from ..consume import consumer as service
+from ..consume import BadOption, Options, Source
+from ..consume.consumer import check_installed, consume
+from ..consume.options import OPTIONS
 from ..databases import Database
+from ..databases.link import when_there
 from ..handlers import Handler, HandlerError
 from ..handlers import load as load_handler
 from .common import opened
@@ -29,12 +31,6 @@ class LogLevel(StrEnum):
     info = "info"
     warning = "warning"
     error = "error"
-
-
-def limits(option: str) -> dict[str, Any]:
-    """The limits of an option as Typer's arguments."""
-    least, greatest = LIMITS[option]
-    return {"min": least, "max": greatest}
 
 
 HandlerPath = Annotated[
@@ -70,53 +66,38 @@ Timeout = Annotated[
         help="With --worker or --exec: end a process that has not answered after this time. [never]",
     ),
 ]
-Concurrency = Annotated[
-    int,
-    typer.Option(**limits("concurrency"), help="Messages handled at a time; lists, for a handler of lists."),
-]
-BATCH = "The messages in a list; for a handler of one message, the most per claim. [10; 100; with --transaction: 1]"
-Lease = Annotated[
-    int | None,
-    typer.Option(**limits("lease"), help="How long a claim holds; extended while handlers run. [the queue's]"),
-]
-Consumer = Annotated[str | None, typer.Option(help="This consumer's name. [host and process number]")]
-Once = Annotated[bool, typer.Option("--once", help="End after one batch per queue.")]
-Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
-MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after this many messages.")]
-IdleTimeout = Annotated[
-    float | None, typer.Option(**limits("idle_timeout"), help="End after this long without a message. [never]")
-]
-ShutdownTimeout = Annotated[
-    float,
-    typer.Option(**limits("shutdown_timeout"), help="After SIGTERM or SIGINT, how long running handlers may take."),
-]
-HealthPort = Annotated[
-    int | None,
-    typer.Option(
-        min=0, max=65_535, help="Serve /live, /ready and /metrics on this port of 127.0.0.1. 0: any free port. [off]"
-    ),
-]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="Log lines of this severity and above to stderr.")]
-ConnectTimeout = Annotated[
-    float | None,
-    typer.Option(
-        **limits("connect_timeout"),
-        metavar="SECONDS",
-        help="End with an error when the database is unreachable or read-only for this long. [never]",
-    ),
-]
 
-Report = Annotated[
-    int,
-    typer.Option(
-        **limits("report"),
-        metavar="SECONDS",
-        help="The interval of this consumer's reports, which `runner consumers` shows. 0: none.",
-    ),
-]
 
-SHUTDOWN = 30.0
-REPORT = 10
+def option(name: str) -> Any:
+    """The annotation of a command's parameter for an option of a consumer."""
+    one = OPTIONS[name]
+    limits = {"min": one.metadata["least"], "max": one.metadata["most"]}
+    return Annotated[one.type, typer.Option(f"--{name.replace('_', '-')}", help=one.metadata["help"], **limits)]
+
+
+def with_options(names: Collection[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of a consumer with these names, in place of its `**options`: before `log_level`."""
+
+    def changed(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = dict(inspect.signature(command).parameters)
+        del parameters["options"]
+        given = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=OPTIONS[name].default,
+                annotation=option(name),
+            )
+            for name in OPTIONS
+            if name in names
+        ]
+        at = [*parameters].index("log_level")
+        own = [*parameters.values()]
+        command.__signature__ = inspect.Signature([*own[:at], *given, *own[at:]])  # type: ignore[attr-defined]
+        return command
+
+    return changed
 
 
 def log_to_stderr(level: LogLevel) -> None:
@@ -165,16 +146,14 @@ def handler_of(
         raise typer.BadParameter(str(error), param_hint="--handler" if worker is None else "--worker") from None
 
 
-def check_installed(database: Database, connect_timeout: float | None, area: str = "queue") -> None:
-    """Wait for the database. Raises as service.check_installed."""
-    link.when_there(lambda: service.check_installed(database, area), connect_timeout)
+def check_there(database: Database, connect_timeout: float | None, area: str) -> None:
+    """Wait for the database. Raises as `check_installed`."""
+    when_there(lambda: check_installed(database, area), connect_timeout)
 
 
-def run(url: str | None, handler: Handler, options: Options, source: type[Source], health_port: int | None) -> None:
-    """Consume until done or stopped, and serve the health port if one is given."""
-    with opened(url) as database:
-        check_installed(database, options.connect_timeout, source.area)
-        if source.reports:
-            with bad_options():
-                options = link.when_there(partial(service.fitted, database, options), options.connect_timeout)
-        service.consume(database, handler, options, source(options), health_port)
+def run(url: str | None, handler: Handler, options: Options, source: type[Source]) -> None:
+    """Consume until done or stopped."""
+    with bad_options():
+        options.check(handler)
+        with opened(url) as database:
+            consume(database, handler, options, source)

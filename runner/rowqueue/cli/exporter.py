@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from . import consuming
-from .common import group, opened
+from .common import group, needs, opened
 
 top = group()
 
@@ -42,7 +42,8 @@ def exporter(
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:
     """Serve the metrics of all queues for Prometheus."""
-    from ..extras.monitor import exporter as serving  # prometheus_client takes long to load
+    with needs("runner exporter", "metrics"):
+        from ..extras.monitor import exporter as serving  # prometheus_client takes long to load
 
     consuming.log_to_stderr(log_level)
     if not database:

@@ -1,9 +1,10 @@
 """`runner feed`: feeds, their publisher and their consumers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..consume import Options
 from ..extras import feeds
 from . import consuming, output
 from .common import Failed, Json, Url, connected, group, listed, opened, say
@@ -14,30 +15,33 @@ Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
 Consumer = Annotated[
     str, typer.Option("--consumer", metavar="NAME", help="The consumer. Each has its own position in the feed.")
 ]
+_OPTIONS = ("once", "drain", "max_messages", "idle_timeout", "shutdown_timeout", "connect_timeout")
 _FEED_STATS = ("feed", "table_name", "last_position", "unpublished", "consumer", "feed_position", "behind", "moved_at")
 
 
 @app.command()
+@consuming.with_options(["connect_timeout"])
 def publish(
     feed: Feed,
     size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows per call.")] = 1_000,
     once: Annotated[bool, typer.Option("--once", help="End after one batch.")] = False,
     drain: Annotated[bool, typer.Option("--drain", help="End when nothing is left to publish.")] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
-    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
     json: Json = False,
+    **options: Any,
 ) -> None:
     """Number the new and changed rows of a feed until stopped by SIGTERM or SIGINT."""
     consuming.log_to_stderr(log_level)
     with opened(database) as target:
-        consuming.check_installed(target, connect_timeout, "feeds")
-        publisher = feeds.Publisher(target, feed, size, once, drain, connect_timeout)
+        consuming.check_there(target, options["connect_timeout"], "feeds")
+        publisher = feeds.Publisher(target, feed, size, once, drain, **options)
         publisher.run()
     say(f"{publisher.published} published", json, affected=publisher.published)
 
 
 @app.command()
+@consuming.with_options(_OPTIONS)
 def consume(
     feed: Feed,
     consumer: Consumer,
@@ -45,28 +49,21 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Rows per fetch.")] = 100,
-    once: consuming.Once = False,
-    drain: consuming.Drain = False,
-    max_messages: consuming.MaxMessages = None,
-    idle_timeout: consuming.IdleTimeout = None,
-    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Rows per fetch.")] = feeds.BATCH,
     log_level: consuming.Level = consuming.LogLevel.info,
-    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
+    **options: Any,
 ) -> None:
     """Run a handler for each row of a feed, in order, until stopped.
 
     At SIGTERM or SIGINT, the running handler finishes.
     """
     consuming.log_to_stderr(log_level)
-    options = feeds.FeedOptions(
-        feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
-    )
+    chosen = Options((feed,), consumer=consumer, batch=batch, **options)
     loaded = consuming.handler_of(handler, exec, worker, timeout, in_order=True)
     with opened(database) as found:
-        consuming.check_installed(found, connect_timeout, "feeds")
-        feeds.FeedConsumer(found, loaded, options).run()
+        consuming.check_there(found, chosen.connect_timeout, "feeds")
+        feeds.FeedConsumer(found, loaded, chosen).run()
 
 
 @app.command("list")

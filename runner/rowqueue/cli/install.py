@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..consume import link
+from ..databases.link import when_there
 from ..escaping import escaped
 from ..install import apply as install
 from ..install import contract
@@ -39,7 +39,7 @@ def apply(
     """
     named = _names(areas)
     with opened(database) as target:
-        applied = link.when_there(lambda: install.apply(target, break_lock, named), connect_timeout)
+        applied = when_there(lambda: install.apply(target, break_lock, named), connect_timeout)
     for notice in [*(f"repaired: {problem}" for problem in applied.repaired), *applied.notices]:
         print(f"runner: {escaped(notice)}", file=sys.stderr)
     say(

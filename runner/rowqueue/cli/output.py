@@ -84,10 +84,13 @@ class _Column:
 
 
 def _table(found: list[dict[str, Any]], columns: Sequence[str]) -> None:
-    from rich.console import Console  # slow to import, and not needed for pipes
-    from rich.table import Table
-    from rich.text import Text
-
+    try:
+        from rich.console import Console  # slow to import, and not needed for pipes
+        from rich.table import Table
+        from rich.text import Text
+    except ModuleNotFoundError:
+        _plain_table(found, columns)
+        return
     console = Console()
     shown = [_Column(name, name, [_cell(row[name]) for row in found]) for name in columns]
     shown = _fitted(shown, found, console.width)
@@ -109,6 +112,14 @@ def _table(found: list[dict[str, Any]], columns: Sequence[str]) -> None:
     if hidden := [name for name in columns if name in left_out - {column.name for column in shown}]:
         said = f"Not shown in {console.width} columns: {', '.join(hidden)}. --json has all."
         Console(stderr=True).print(said, style=_QUIET, highlight=False, soft_wrap=True)
+
+
+def _plain_table(found: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    """Without the extra `terminal`: no colours, and as wide as the longest cells."""
+    lines = [[*columns], *([_cell(row[name]) for name in columns] for row in found)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for line in lines:
+        print((" " * _GAP).join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _fitted(columns: list[_Column], found: list[dict[str, Any]], width: int) -> list[_Column]:

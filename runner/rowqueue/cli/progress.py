@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from os import environ
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,12 @@ def until_none(call: Callable[[], list[Row]], doing: str, done: str) -> int:
 
 @contextmanager
 def _bar(doing: str, done: str, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, if that is a terminal with a cursor; yields the function that moves it."""
-    if not sys.stderr.isatty() or environ.get("TERM", "dumb") in ("dumb", "unknown"):
+    """A progress bar on standard error, if that is a terminal with a cursor; yields the function that moves it.
+
+    It needs the extra `terminal`.
+    """
+    has_cursor = sys.stderr.isatty() and environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    if not has_cursor or find_spec("rich") is None:
         yield lambda count, size: None
         return
     progress = _progress(total)

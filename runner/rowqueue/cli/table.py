@@ -1,11 +1,12 @@
 """`runner table`: polling tables."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..consume import Options, process_name
+from ..consume import Options
+from ..consume.options import OPTIONS
 from ..databases.values import options
 from ..extras.tables import TableSource
 from . import consuming, output
@@ -26,43 +27,22 @@ class RowState(StrEnum):
 
 
 @app.command()
+@consuming.with_options(OPTIONS.keys() - {"transaction", "keep_results", "report"})
 def consume(
     name: Adopted,
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help=consuming.BATCH)] = None,
-    concurrency: consuming.Concurrency = 1,
-    lease: consuming.Lease = None,
-    consumer: consuming.Consumer = None,
-    once: consuming.Once = False,
-    drain: consuming.Drain = False,
-    max_messages: consuming.MaxMessages = None,
-    idle_timeout: consuming.IdleTimeout = None,
-    shutdown_timeout: consuming.ShutdownTimeout = consuming.SHUTDOWN,
-    health_port: consuming.HealthPort = None,
     log_level: consuming.Level = consuming.LogLevel.info,
-    connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
+    **options: Any,
 ) -> None:
     """Run a handler for each row of a polling table until stopped. At SIGTERM or SIGINT, running handlers finish."""
     consuming.log_to_stderr(log_level)
-    options = Options(
-        types=(name,),
-        consumer=process_name() if consumer is None else consumer,
-        batch=batch or 0,
-        concurrency=concurrency,
-        lease=lease,
-        once=once,
-        drain=drain,
-        max_messages=max_messages,
-        idle_timeout=idle_timeout,
-        shutdown_timeout=shutdown_timeout,
-        connect_timeout=connect_timeout,
-    )
-    loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
-    consuming.run(database, loaded, options.for_handler(loaded), TableSource, health_port)
+    chosen = Options((name,), **options)
+    loaded = consuming.handler_of(handler, exec, worker, timeout, chosen.concurrency)
+    consuming.run(database, loaded, chosen, TableSource)
 
 
 @app.command("adopt")

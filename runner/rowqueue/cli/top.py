@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Failed, Url, group, opened
+from .common import Url, group, needs, opened
 
 top = group()
 
@@ -17,11 +17,7 @@ def show(
     database: Url = None,
 ) -> int:
     """Watch queues, consumers and messages on a live screen, and operate them."""
-    try:
+    with needs("runner top", "top"):
         from ..extras.top import app
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textual":
-            raise
-        raise Failed("textual is not installed: pip install '.[top]' in the checkout of rowqueue") from None
     with opened(database) as target:
         return app.run(target, interval)

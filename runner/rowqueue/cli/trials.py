@@ -8,7 +8,7 @@ import typer
 
 from ..databases.url import shown
 from . import output
-from .common import Json, Url, group, opened
+from .common import Json, Url, group, needs, opened
 
 top = group()
 
@@ -30,7 +30,8 @@ def demo(
     database: Url = None,
 ) -> int:
     """Send and deliver over 1,000 mails, on this machine only."""
-    from ..extras import demo  # needs the extra `demo`
+    with needs("runner demo", "demo"):
+        from ..extras import demo
 
     with opened(database) as target:
         return demo.run(target, maildir, _option(context, database), lambda row: output.rows([row], list(row), False))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from . import consuming
-from .common import group, opened
+from .common import group, needs, opened
 from .exporter import Databases
 
 top = group()
@@ -64,13 +64,9 @@ def web(
             f"is possible only with --host {' or '.join(sorted(_LOOPBACK))}", param_hint="--no-token"
         )
     token = None if no_token else _token()
-    try:
+    with needs("runner web", "web"):
         from ..extras.monitor import exporter
         from ..extras.web import serving
-    except ModuleNotFoundError as error:
-        raise typer.BadParameter(
-            f"runner web needs {error.name}: pip install '.[web]' in the checkout of rowqueue"
-        ) from None
 
     consuming.log_to_stderr(log_level)
     listener = serving.listening(host, port)

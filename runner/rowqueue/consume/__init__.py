@@ -1,23 +1,16 @@
-"""The consumer: worker threads handle batches, a poller claims for idle ones, and a heartbeat extends leases.
+"""The consumer, from the outside to the inside:
 
-A worker thread finishes its batch and claims the next one in one call, so a busy queue needs no poller. The poller
-claims only while a worker thread is idle. It asks to be woken and also polls, in case no wake-up comes. Each thread has
-its own connection and connects again when it is lost. Then it repeats the call: delivery is at least once.
-
-    consumer  a consumer as an object                threads  starts and ends the threads
-    poller    claims for idle worker threads         resting  how long it sleeps
-    workers   handle batches and finish them         taking   the same, in the transaction that takes the messages
-    ahead     claims while the handler runs
-    claims    how many messages                      queues   of which queue: patterns and turns
-    leases    the batches that are held, and until when
-    sources   the procedures of a queue; those of a polling table are in rowqueue.extras.tables
-    watch     finishes what is done of a claim while one of its messages takes long
-    link      connections that are opened again      health   the port of --health-port
-    tally     counts what happened to messages       reports  sends the counts to the database
+consumer  a consumer as an object: waits for the database, checks the installation, and runs the loop
+options   its options, each defined once
+loop      starts and ends the threads; the poller claims for idle worker threads
+workers   worker threads: handle a batch, finish it and claim the next
+taking    the same under --transaction, in the transaction that takes the messages
+claims    how many messages a claim asks for; the batches that are held: their leases, and the watch on slow ones
+source    what is claimed: queues by name and pattern, and the calls that claim and finish batches
+reports   what was done: the log, metrics, and reports to the database
 """
 
-from .options import LIMITS, BadOption, Options, process_name
-from .sources import QueueSource, Source
-from .threads import Threads
+from .options import BadOption, Options, process_name
+from .source import QueueSource, Source
 
-__all__ = ["LIMITS", "BadOption", "Options", "QueueSource", "Source", "Threads", "process_name"]
+__all__ = ["BadOption", "Options", "QueueSource", "Source", "process_name"]

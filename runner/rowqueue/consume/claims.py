@@ -1,19 +1,31 @@
-"""Claims: how many messages are claimed at a time, how many may still be claimed, and from which queue."""
+"""Claims and their leases: how many messages a claim asks for, and the batches that are held until they are finished.
+
+One thread extends the leases while handlers run. Another finishes what is done of a claim, and gives back what has not
+begun, while one of its messages takes long.
+"""
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
 
 from ..databases import Conflict, Disconnected, Rows
-from .leases import Batch
-from .link import Link
+from ..databases.link import Link
+from ..handlers import Handled
+from ..messages import Item
 from .options import Options
-from .queues import Queues
-from .sources import Source
+from .reports import Reports
+from .source import FIRST_BEAT, Batch, Queues, Source
 
 SECONDS = 0.02  # of work that a claim brings
 TURN = 0.1  # seconds in which a worker thread continues with the same queue, if others wait
 GROWTH = 4  # at most by this factor from one claim to the next
+# Seconds between two heartbeats.
+SHORTEST_BEAT, LONGEST_BEAT = 0.2, 5.0
+LOOK = 0.05  # seconds between two looks at the batches
+LONG = 0.04  # a claim brings about 0.02 seconds of work: if its handler has run this long, others can handle the rest
 
 
 class Budget:
@@ -65,22 +77,22 @@ class Pace:
 class Claims:
     """Claims for all threads, until `stop` is set. `last_claim` and `last_work` are times of the monotonic clock.
 
-    `least`: how many messages a thread starts at the same time; None: each claim asks for `options.batch`.
+    `most`: messages per claim. `least`: how many messages a thread starts at the same time; None: each claim asks for
+    `most`.
     """
 
-    def __init__(
-        self, source: Source, options: Options, queues: Queues, stop: threading.Event, least: int | None
-    ) -> None:
-        self._source, self._options, self.queues, self._stop = source, options, queues, stop
-        self._least = least
-        self._paces: dict[str, Pace] = {}
+    def __init__(self, source: Source, options: Options, most: int, least: int | None) -> None:
+        self.source, self.options, self.most, self._least = source, options, most, least
+        self.queues = Queues(options)
+        self.stop = threading.Event()  # do not claim and do not start messages
         self.budget = Budget(options.max_messages)
+        self._paces: dict[str, Pace] = {}
         self.last_claim = self.last_work = time.monotonic()  # a claim was answered; a claim found a message
         self.seconds = 0.0  # duration of the last claim
 
     def claim(self, link: Link, first: Iterable[str] = ()) -> Batch | None:
         """Claim a batch of the next queue that has messages, from `first` before others; None as from `claim_from`."""
-        self.queues.refresh(link, self._stop)
+        self.queues.refresh(link, self.stop)
         for types in self.queues.lists(first):
             if (batch := self.claim_from(link, types)) is not None:
                 self.queues.had_turn(batch.type)
@@ -92,12 +104,13 @@ class Claims:
 
         None when nothing is ready, the budget is used up, or `stop` is set.
         """
-        size = self.budget.take(self._first_size(types))
+        # Of several queues, it is not known which one answers, and its handlers may be slow.
+        size = self.budget.take(self.size(types[0] if len(types) == 1 else ""))
         rows: Rows | None = None
         asked_at = time.monotonic()
         try:
-            if size and not self._stop.is_set():
-                rows = self._source.claim(link, self._stop, types, size)
+            if size and not self.stop.is_set():
+                rows = self.source.claim(link, self.stop, types, size)
                 self.answered(asked_at)
         except (Disconnected, Conflict):  # only after `stop`
             pass
@@ -106,21 +119,17 @@ class Claims:
                 self.budget.give_back(size)
         return self.batch(rows, size, asked_at) if rows is not None else None
 
-    def _first_size(self, types: Sequence[str]) -> int:
-        # Of several queues, it is not known which one answers, and its handlers may be slow.
-        return self.size(types[0] if len(types) == 1 else "")
-
     def size(self, type: str) -> int:
         """How many messages the next claim of a queue asks for."""
         if self._least is None:
-            return self._options.batch
+            return self.most
         pace = self._paces.get(type)
-        return min(self._least, self._options.batch) if pace is None else pace.size
+        return min(self._least, self.most) if pace is None else pace.size
 
     def ran(self, type: str, count: int, seconds: float) -> None:
         """Note how long a handler has run for a batch."""
         if self._least is not None:
-            self._paces.setdefault(type, Pace(self._least, self._options.batch)).ran(count, seconds)
+            self._paces.setdefault(type, Pace(self._least, self.most)).ran(count, seconds)
 
     def stays(self, batch: Batch) -> bool:
         """Whether the next claim is of the batch's queue too: there is no other, or it has more and its turn lasts."""
@@ -133,11 +142,138 @@ class Claims:
 
     def batch(self, rows: Rows, size: int, asked_at: float, before: Batch | None = None) -> Batch | None:
         """The batch that a claim of `size` messages returned; None when it is empty. `before`: of the same turn."""
-        messages = self._source.items(rows())
+        messages = self.source.items(rows())
         self.budget.give_back(size - len(messages))
         if not messages:
             return None
         self.last_work = time.monotonic()
-        batch = Batch.leased(messages, size, self._options.lease, asked_at)
+        batch = Batch.leased(messages, size, self.options.lease, asked_at)
         batch.turn_ends = asked_at + TURN if before is None else before.turn_ends
         return batch
+
+
+class Leases:
+    """The batches that are being handled. `freed`: called when messages were given back, for others to claim."""
+
+    def __init__(self, claims: Claims, reports: Reports, freed: Callable[[], None]) -> None:
+        self._claims, self._reports, self._freed = claims, reports, freed
+        self._source, self._lease = claims.source, claims.options.lease
+        self._lock = threading.Lock()
+        self._held: dict[Any, Batch] = {}
+        self._is_busy = threading.Event()  # a batch was added since the last look, or `wake` was called
+
+    def count(self) -> int:
+        """How many messages are claimed and not finished."""
+        return sum(len(batch.messages) - len(batch.settled) for batch in list(self._held.values()))
+
+    @contextmanager
+    def kept(self, batch: Batch) -> Iterator[None]:
+        """Extend the batch's lease while the block runs."""
+        with self._lock:
+            self._held[batch.key] = batch
+        if not self._is_busy.is_set():
+            self._is_busy.set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._held[batch.key]
+
+    def finish_part(self, link: Link, batch: Batch, handled: Handled) -> None:
+        """Finish what has ended of a batch, give back what was not started, and count both."""
+        of_part = {message.id for message in self._source.finish_part(link, batch, handled)}
+        finished = [message for message in handled.ended if message.id in of_part]
+        released = sum(message.id in of_part for message in handled.unstarted)
+        batch.lost = batch.lost or not of_part
+        self._reports.finished(batch.type, finished, handled, lost=len(handled.ended) - len(finished))
+        self._reports.count(batch.type, "released", released)
+
+    # ---- the heartbeat
+
+    def beat(self, link: Link, ended: threading.Event) -> None:
+        """Extend leases until `ended` is set. Runs as a thread."""
+        while not ended.wait(self._until_next_beat()):
+            now = time.monotonic()
+            with self._lock:
+                due = [batch for batch in self._held.values() if batch.beat_at <= now and not batch.lost]
+            for batch in due:
+                with suppress(Disconnected, Conflict):  # only after `ended`
+                    if batch.lease_until is not None:
+                        self._measure(link, ended, batch, batch.lease_until)
+                    else:
+                        self._extend(link, ended, batch)
+
+    def _until_next_beat(self) -> float:
+        """Seconds to sleep; short enough for a batch that is claimed during the sleep."""
+        with self._lock:
+            first = min((batch.beat_at for batch in self._held.values() if not batch.lost), default=float("inf"))
+        longest = self._lease / 3 if self._lease is not None else FIRST_BEAT
+        return min(max(first - time.monotonic(), 0.01), longest)
+
+    def _measure(self, link: Link, ended: threading.Event, batch: Batch, lease_until: datetime) -> None:
+        """Set the heartbeat by the rest of the lease, as a difference of two times of the server's clock."""
+        now = link.run(lambda session: session.now(), ended)
+        left = (lease_until - now).total_seconds()
+        batch.beat_every = min(max(left / 3, SHORTEST_BEAT), LONGEST_BEAT)
+        batch.beat_at = time.monotonic() + (batch.beat_every if left > SHORTEST_BEAT else 0)
+        batch.lease_until = None
+
+    def _extend(self, link: Link, ended: threading.Event, batch: Batch) -> None:
+        asked_at = time.monotonic()
+        held = link.call(ended, self._source.extend_procedure, batch.key, self._lease)[0]["affected"]
+        with self._lock:
+            if held:
+                batch.beat_at = asked_at + batch.beat_every
+                batch.expires = asked_at + self._lease if self._lease is not None else batch.expires
+            elif batch.key in self._held:  # else the worker thread has finished it
+                batch.lost = True
+                self._reports.lost(batch.type, len(batch.messages))
+
+    # ---- the watch
+
+    def watch(self, link: Link, ended: threading.Event) -> None:
+        """Finish parts of slow batches until `ended` is set and `wake` is called. Runs as a thread."""
+        while not ended.wait(LOOK):
+            self._is_busy.clear()
+            if not self._held and not ended.is_set():
+                self._is_busy.wait()
+            for batch in list(self._held.values()):
+                handled = batch.handled
+                if handled is not None and handled.began and time.monotonic() - handled.began > LONG:
+                    self._look(link, batch)
+
+    def wake(self) -> None:
+        """End the wait of `watch`."""
+        self._is_busy.set()
+
+    def _look(self, link: Link, batch: Batch) -> None:
+        """Finish a part of a batch that takes long. Its worker thread waits for this before it finishes the rest."""
+        with batch.lock:
+            handled = batch.handled
+            if handled is None or batch.lost or time.monotonic() > batch.expires:
+                return
+            # First what has ended. A message that has begun and is not among those stays: the batch does not end here.
+            ended = [message for message in list(handled.ended) if message.id not in batch.settled]
+            not_running = batch.settled.union(
+                batch.waiting.copy(), (m.id for m in ended), (m.id for m in list(handled.unstarted))
+            )
+            if all(message.id in not_running for message in batch.messages):
+                return
+            part = handled.of(ended)
+            part.unstarted = [] if self._claims.options.once else _taken_back(batch)
+            if not part.ended and not part.unstarted:
+                return
+            self.finish_part(link, batch, part)
+            batch.settled.update(message.id for message in (*part.ended, *part.unstarted))
+            if part.unstarted:
+                self._claims.budget.give_back(len(part.unstarted))
+                self._freed()
+
+
+def _taken_back(batch: Batch) -> list[Item]:
+    """The messages that have not begun, taken from the handler."""
+    taken: list[Item] = []
+    with suppress(KeyError):
+        while True:
+            taken.append(batch.waiting.popitem()[1])
+    return taken

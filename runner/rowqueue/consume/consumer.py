@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from ..databases import (
@@ -16,11 +17,14 @@ from ..databases import (
     how_to_add,
     open_database,
 )
+from ..databases.link import NEVER, once_there, when_there
 from ..handlers import Handler, load, of
 from ..install import apply as install
 from ..install import contract
-from . import BadOption, Options, QueueSource, Source, link
-from .threads import Threads
+from .loop import Loop
+from .options import OPTIONS, BadOption, Options
+from .reports import Metrics
+from .source import QueueSource, Source
 
 log = logging.getLogger("rowqueue")
 
@@ -59,35 +63,22 @@ class Consumer:
         signals: bool = False,
         exclude: str | Sequence[str] = (),
     ) -> None:
+        chosen = {name: value for name, value in locals().items() if name in OPTIONS}
         self._options = Options.of_queues(
-            [types] if isinstance(types, str) else types,
-            [exclude] if isinstance(exclude, str) else exclude,
-            batch,
-            consumer,
-            concurrency=concurrency,
-            lease=lease,
-            once=once,
-            drain=drain,
-            max_messages=max_messages,
-            idle_timeout=idle_timeout,
-            transaction=transaction,
-            keep_results=keep_results,
-            shutdown_timeout=shutdown_timeout,
-            connect_timeout=connect_timeout,
-            report=report,
+            [types] if isinstance(types, str) else types, [exclude] if isinstance(exclude, str) else exclude, **chosen
         )
         self._database = open_database(database_url)
         self._handler = load(handler, concurrency) if isinstance(handler, str) else of(handler, concurrency)
         try:
-            self._options = self._options.for_handler(self._handler)
+            self._options.check(self._handler)
         except ValueError:
             self._handler.close()
             raise
-        self._health_port, self._signals = health_port, signals
+        self._signals = signals
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._began = False
-        self._threads: Threads | None = None
+        self._loop: Loop | None = None
 
     def run(self) -> None:
         """Consume until the consumer is done or `stop` is called. Blocks, so usually runs in a thread of its own.
@@ -102,43 +93,71 @@ class Consumer:
                 raise RuntimeError("run() can be called once per Consumer; create another one")
             self._began = True
         try:
-            self._run()
+            consume(
+                self._database, self._handler, self._options, QueueSource, self._signals, self._stopped, self._take_over
+            )
         finally:
             self._handler.close()
 
-    def _run(self) -> None:
-        def check() -> Options:
-            check_installed(self._database)
-            return fitted(self._database, self._options)
-
-        try:
-            if self._signals:
-                options = link.when_there(check, self._options.connect_timeout)
-            else:
-                options = link.once_there(check, self._options.connect_timeout, self._stopped)
-        except (Disconnected, Conflict):
-            if self._stopped.is_set():
-                return
-            raise
-        source = QueueSource(options)
-        consume(self._database, self._handler, options, source, self._health_port, self._signals, self._take_over)
-
-    def _take_over(self, threads: Threads) -> None:
+    def _take_over(self, loop: Loop) -> None:
         with self._lock:
-            self._threads = threads
+            self._loop = loop
             if self._stopped.is_set():
-                threads.stop()
+                loop.stop()
 
     def stop(self) -> None:
         """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""
         with self._lock:
             self._stopped.set()
-            if self._threads is not None:
-                self._threads.stop()
+            if self._loop is not None:
+                self._loop.stop()
 
     def is_ready(self) -> bool:
         """Whether no connection is lost, and a claim was answered within 30 seconds or all worker threads are busy."""
-        return self._threads is not None and self._threads.is_ready()
+        return self._loop is not None and self._loop.is_ready()
+
+
+def consume(
+    database: Database,
+    handler: Handler,
+    options: Options,
+    source: type[Source],
+    signals: bool = True,
+    stopped: threading.Event = NEVER,
+    made: Callable[[Loop], None] = lambda _: None,
+) -> None:
+    """Wait for the database, check what is installed, and consume until done or stopped.
+
+    `stopped`: ends the wait. `made` is called with the loop before it starts. The rest is as for Consumer.
+    """
+
+    def check() -> Options:
+        check_installed(database, source.area)
+        return fitted(database, options) if source.reports else options
+
+    try:
+        if signals:
+            options = when_there(check, options.connect_timeout)
+        else:
+            options = once_there(check, options.connect_timeout, stopped)
+    except (Disconnected, Conflict):
+        if stopped.is_set():
+            return
+        raise
+    metrics = Metrics() if options.health_port is None else _served(options.health_port)
+    loop = Loop(database, handler, options, source(options), metrics)
+    made(loop)
+    loop.run(signals)
+
+
+def _served(port: int) -> Metrics:
+    """The metrics that a port serves. Raises BadOption without what they need: the core does not import extras."""
+    try:
+        served: Metrics = import_module("rowqueue.extras.health").Metrics(port)
+    except ModuleNotFoundError as error:
+        reason = f"needs {error.name}: pip install '.[metrics]' in the checkout of rowqueue"
+        raise BadOption("health_port", reason) from None
+    return served
 
 
 def check_installed(database: Database, area: str = "queue") -> None:
@@ -167,7 +186,7 @@ def fitted(database: Database, options: Options) -> Options:
     """
     if not options.report and not options.keep_results:
         return options
-    with suppress(NotAllowed), closing(database.connect(options.consumer)) as session:
+    with suppress(NotAllowed), closing(database.connect(options.name)) as session:
         areas = session.areas()
         if options.report and "consumers" not in areas:
             log.info("this consumer does not report: %s", how_to_add(["consumers"]))
@@ -180,34 +199,3 @@ def fitted(database: Database, options: Options) -> Options:
             if session.call("list_queues", type)[0]["on_complete"] != "archive":
                 raise BadOption("keep_results", f"queue {type} keeps no results: set its on_complete to archive")
     return options
-
-
-def consume(
-    database: Database,
-    handler: Handler,
-    options: Options,
-    source: Source,
-    health_port: int | None,
-    signals: bool = True,
-    made: Callable[[Threads], None] = lambda _: None,
-) -> None:
-    """Consume until done or stopped, and serve the health port if one is given.
-
-    `made` is called with the threads before they start.
-    """
-    if health_port is None:
-        threads = Threads(database, handler, options, source)
-        made(threads)
-        threads.run(signals)
-        return
-    from .health import Metrics, Server
-
-    metrics = Metrics()
-    threads = Threads(database, handler, options, source, metrics)
-    made(threads)
-    server = Server(health_port, metrics.registry, threads.is_ready)
-    log.info("health: http://127.0.0.1:%d", server.port)
-    try:
-        threads.run(signals)
-    finally:
-        server.close()

@@ -1,29 +1,54 @@
-"""Reports: every few seconds the consumer writes to the database that it is running and what it did since the last."""
+"""What a consumer did: log lines, totals for the last of them, metrics, and reports to the database.
+
+A report says every few seconds that the consumer is running, and what it did since the last one.
+"""
 
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
-from ..databases.values import options
+from ..databases.link import Link
+from ..databases.values import options as as_object
+from ..handlers import Handled
 from ..messages import Item, Message
-from . import handling
-from .link import Link
-from .queues import Queues
+from .options import Options
+from .source import Queues
 
 log = logging.getLogger("rowqueue")
 
+MOST_HANDLED = 50  # messages named in a report: those that run longest; report_consumer takes 4,000 characters
 LAST_PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0)  # seconds before each try to send the last report
 QUIET = 4  # queues without news that are reported per second: of more, each is reported less often
 _MOST_SECONDS = 3_600
 # The limits of report_consumer.
 _MOST_BUSY_MS, _MOST_WAITED_MS = 10_000_000_000, 10_000_000_000_000
+
+
+class Metrics:
+    """What the health port serves. This one counts and serves nothing; rowqueue.extras.health has the other one."""
+
+    def count(self, type: str, outcome: str, count: int) -> None:
+        """Add messages to an outcome."""
+
+    def ran(self, type: str, size: int, seconds: float) -> None:
+        """Note that a handler has run for a batch."""
+
+    def lost(self) -> None:
+        """Note that a lease was lost."""
+
+    def reconnected(self) -> None:
+        """Note that a lost connection works again."""
+
+    def served(self, active: Callable[[], int], is_ready: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Serve while the block runs. `active`: how many messages are claimed and not finished."""
+        return nullcontext()
 
 
 @dataclass
@@ -74,21 +99,41 @@ class _Busy:
 
 
 class Reports:
-    """The figures of all worker threads by queue, and their reports. `every`: seconds between reports; 0: none.
+    """What all worker threads did, by queue. Written to the log, to the metrics, and to the database.
 
-    `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
+    `every`: seconds between reports to the database; 0: none.
     """
 
-    def __init__(self, queues: Queues, consumer: str, every: int, counts_dead: bool) -> None:
-        self._queues, self._consumer, self._every, self._counts_dead = queues, consumer, every, counts_dead
+    def __init__(self, queues: Queues, options: Options, every: int, metrics: Metrics) -> None:
+        self._queues, self._options, self._every, self._metrics = queues, options, every, metrics
         self._reported: dict[str, float] = {}  # when each queue was last reported
         self._lock = threading.Lock()
+        self._totals: Counter[str] = Counter()
         self._figures: dict[str, Figures] = {}
         self._busy: set[_Busy] = set()
         self._base = time.time()
         # The server's clock minus `_base` minus the monotonic clock; until the first answer, as if its clock were ours.
         self._server_ahead = -time.monotonic()
         self._due = 0.0 if every else float("inf")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{n} {outcome}" for outcome, n in self._totals.items())
+
+    def count(self, type: str, outcome: str, count: int) -> None:
+        """Add `count` messages to an outcome."""
+        if count:
+            self._metrics.count(type, outcome, count)
+            with self._lock:
+                self._totals[outcome] += count
+
+    def ran(self, type: str, size: int, seconds: float) -> None:
+        """Note that a handler has run for a batch."""
+        self._metrics.ran(type, size, seconds)
+
+    def lost(self, type: str, size: int) -> None:
+        """Note that a lease was lost: other consumers may have claimed the messages."""
+        self._metrics.lost()
+        log.warning("%s: lost the lease of %d messages; other consumers may claim them", type, size)
 
     @contextmanager
     def busy(self, type: str, messages: Sequence[Item]) -> Iterator[None]:
@@ -102,38 +147,51 @@ class Reports:
         finally:
             with self._lock:
                 self._busy.discard(handler)
-                self._count(handler)
+                self._count_time(handler)
 
-    def _count(self, handler: "_Busy") -> None:
+    def _count_time(self, handler: "_Busy") -> None:
         now = time.monotonic()
         self._figures.setdefault(handler.type, Figures()).busy += now - handler.since
         handler.since = now
 
-    def finished(self, type: str, messages: Sequence[Item], began: float, failed: int, dead: int) -> None:
-        """Count messages that were finished. `began`: when the handler did. `dead`: how many are known dead letters."""
+    def finished(self, type: str, finished: Sequence[Item], handled: Handled, dead: int = 0, lost: int = 0) -> None:
+        """Log the failures and count the messages that were finished.
+
+        `dead`: how many are known dead letters. `lost`: how many more were handled and are no longer held.
+        """
+        if lost:
+            self.lost(type, lost)
+            self.count(type, "lost", lost)
+        attempts = {message.id: message.attempt for message in finished} if handled.failures else {}
+        failures = [f for f in handled.failures if f.id in attempts]
+        for f in failures:
+            log.warning("%s message %d failed (attempt %d): %s", type, f.id, attempts[f.id], f.error)
+        discarded = sum(f.dead for f in failures)
+        self.count(type, "completed", len(finished) - len(failures))
+        self.count(type, "failed", len(failures) - discarded)
+        self.count(type, "discarded", discarded)
         if self._due == float("inf"):  # reports are off
             return
         with self._lock:
             figures = self._figures.setdefault(type, Figures())
-            figures.completed += len(messages) - failed
-            figures.failed += failed
+            figures.completed += len(finished) - len(failures)
+            figures.failed += len(failures)
             figures.dead += dead
-            figures.begin(cast("Sequence[Message]", messages), began, self._base)
+            figures.begin(cast("Sequence[Message]", finished), handled.began, self._base)
+
+    # ---- the reports to the database
 
     def send(self, link: Link, ended: threading.Event) -> None:
         """Report all queues again and again until `ended` is set, and a last time. Runs as a thread.
 
-        An error of the database is logged; the consumer continues.
+        An error of the database is logged; the consumer continues. The last report is tried for a few seconds.
         """
         while self._due < float("inf") and not ended.wait(max(self._due - time.monotonic(), 0)):
             self._due = time.monotonic() + self._every
             self._send(link, self._every)
-        if self._due < float("inf"):
-            self._send_last(link)
-
-    def _send_last(self, link: Link) -> None:
-        """Send the last report: the consumer stops. Tries several times, for a few seconds."""
         for pause in LAST_PAUSES:
+            if self._due == float("inf"):
+                return
             time.sleep(pause)
             if self._send(link, 0):
                 return
@@ -143,7 +201,7 @@ class Reports:
         """Report all queues; False when the figures wait for the next report."""
         with self._lock:
             for handler in self._busy:
-                self._count(handler)
+                self._count_time(handler)
             figures, self._figures = self._figures, {}
             running = sorted(self._busy, key=lambda handler: handler.began)
 
@@ -190,10 +248,10 @@ class Reports:
     def _handling(self, running: Iterable[_Busy]) -> str | None:
         """The messages that run longest, with times on the server's clock."""
         ahead = self._base + self._server_ahead
-        return handling.text_of(
+        return text_of(
             (message.id, datetime.fromtimestamp(ahead + handler.began, UTC))
             for handler in running
-            for message in handler.messages[: handling.MOST]
+            for message in handler.messages[:MOST_HANDLED]
         )
 
     def _report(self, session: Session, type: str, of: Figures, next_seconds: int, handles: str | None) -> datetime:
@@ -208,7 +266,7 @@ class Reports:
             type,
             completed=of.completed,
             failed=of.failed,
-            dead=of.dead if self._counts_dead else None,
+            dead=of.dead if self._options.transaction else None,  # otherwise the database counts them
             busy_ms=_ms(of.busy, _MOST_BUSY_MS),
             waited_ms=_ms(waited, _MOST_WAITED_MS),
             sent=of.sent[last] if last else 0,
@@ -218,8 +276,19 @@ class Reports:
         )
 
     def _call(self, session: Session, type: str, **figures: object) -> datetime:
-        at: datetime = session.call("report_consumer", self._consumer, type, options(**figures))[0]["reported_at"]
+        at: datetime = session.call("report_consumer", self._options.name, type, as_object(**figures))[0]["reported_at"]
         return at
+
+
+def text_of(handling: Iterable[tuple[int, datetime]]) -> str | None:
+    """One JSON object per line for each message and the time since when it is handled; None for no message."""
+    longest = sorted(handling, key=lambda one: one[1])[:MOST_HANDLED]
+    return "\n".join(f'{{"id": {id}, "since": "{stamp(since)}"}}' for id, since in longest) or None
+
+
+def stamp(time: datetime) -> str:
+    """A time as text, to the second."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _minute(time: datetime) -> datetime:

@@ -8,12 +8,11 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, SchemaMissing, Session
+from ..databases.link import Link
 from ..handlers import Handled
 from ..messages import Failure, Message
 from .claims import TURN
-from .leases import Batch
-from .link import Link
-from .sources import Source
+from .source import Batch
 from .workers import Tools, Worker
 
 log = logging.getLogger("rowqueue")
@@ -31,9 +30,8 @@ class _RollBack(Exception):
 class TakeWorker(Worker):
     """Takes batches and handles them in the transaction that takes them."""
 
-    def __init__(self, tools: Tools, source: Source) -> None:
+    def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self._source, self._queues = source, tools.claims.queues
         self._conflicts: Counter[int] = Counter()  # of messages that have no outcome yet
 
     def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
@@ -51,18 +49,18 @@ class TakeWorker(Worker):
                 continue
             worked = True
             locked.clear()
-            self._queues.had_turn(type)
-            while (self._queues.are_one or time.monotonic() < turn_ends) and not self._stop.is_set():
+            self._claims.queues.had_turn(type)
+            while (self._claims.queues.are_one or time.monotonic() < turn_ends) and not self._stop.is_set():
                 if not self._take(link, type):
                     break
         return worked
 
     def _next(self, link: Link, but: Set[str]) -> str | None:
         """The next queue that has a ready message, except `but`."""
-        self._queues.refresh(link, self._stop)
-        if self._queues.are_one:
-            return next(iter(set(self._queues.known) - but), None)
-        for types in self._queues.lists():
+        self._claims.queues.refresh(link, self._stop)
+        if self._claims.queues.are_one:
+            return next(iter(set(self._claims.queues.known) - but), None)
+        for types in self._claims.queues.lists():
             with suppress(Disconnected, Conflict):  # only after `stop`
                 others = [type for type in types if type not in but]
                 if others and (answer := self._source.ask(link, self._stop, others)) is not None and answer.ready:
@@ -77,7 +75,7 @@ class TakeWorker(Worker):
         connections and conflicts that are repeated.
         """
         claims, budget = self._claims, self._claims.budget
-        size = budget.take(1 if is_alone else self._options.batch)
+        size = budget.take(1 if is_alone else self._claims.most)
         messages: list[Message] = []
         handled = Handled()
 
@@ -168,7 +166,7 @@ class TakeWorker(Worker):
                 if not states.get(f.id):
                     log.warning("%s message %d failed, and the attempt is not counted: %s", type, f.id, f.error)
             messages = [message for message in messages if states.get(message.id)]
-        self._tally.finished(type, messages, handled, sum(state == "E" for state in states.values()))
+        self._reports.finished(type, messages, handled, dead=sum(state == "E" for state in states.values()))
 
 
 def _count_attempt(session: Session, failure: Failure) -> str | None:

@@ -99,18 +99,25 @@ class SchemaMissing(DatabaseError):
 
 
 class AreaMissing(SchemaMissing):
-    """Error 50009, area_missing: a procedure of an area that is not installed in this database."""
+    """Error 50009, area_missing: a procedure or a setting of an area that is not installed in this database."""
 
     number, name = 50009, "area_missing"
 
-    def __init__(self, areas: Iterable[str], message: str = "") -> None:
-        super().__init__(f"{self.name}: {how_to_add(areas)}" + (f" ({message})" if message else ""))
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"{self.name}: {detail}")
+
+
+def raised(number: int, message: str) -> Error:
+    """The exception for a numbered error that a procedure raised."""
+    if number == AreaMissing.number:
+        return AreaMissing(message.removeprefix(f"{AreaMissing.name}: "))
+    return QueueError(number, message)
 
 
 def not_installed(message: str) -> SchemaMissing:
     """The error for a procedure or table that does not exist; `message`: the server's."""
     if areas := areas_of(message):
-        return AreaMissing(areas, message)
+        return AreaMissing(f"{how_to_add(areas)} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
 
 
@@ -150,7 +157,7 @@ class Session(ABC):
         """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
         with suppress(NotAllowed):
             if area not in self.areas():
-                raise AreaMissing([area])
+                raise AreaMissing(how_to_add([area]))
 
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.

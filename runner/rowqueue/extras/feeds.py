@@ -12,11 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from ..consume.link import Link, Outage
+from ..consume import Options
 from ..databases import Conflict, Database, Disconnected, Row
+from ..databases.link import Link, Outage
 from ..handlers import Handled, Handler
 from ..messages import Record
 from ..shutdown import Shutdown
@@ -27,22 +27,8 @@ SHORTEST_POLL = 0.05
 LONGEST_POLL = 1.0
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 60.0
+BATCH = 100  # rows per fetch
 PUBLISHER_SHUTDOWN = 30.0  # seconds that a running call may take after a signal
-
-
-@dataclass(frozen=True)
-class FeedOptions:
-    """The options of `runner feed consume`. Times are in seconds; None means no limit."""
-
-    feed: str
-    consumer: str
-    batch: int = 100
-    once: bool = False
-    drain: bool = False
-    max_messages: int | None = None
-    idle_timeout: float | None = None
-    shutdown_timeout: float = 30.0
-    connect_timeout: float | None = None
 
 
 class _Loop:
@@ -121,12 +107,13 @@ class Publisher(_Loop):
 
 
 class FeedConsumer(_Loop):
-    """Handles one feed with one handler until done or stopped. Call `run` once, from the main thread."""
+    """Handles the feed in `Options.types` until done or stopped. Call `run` once, from the main thread."""
 
-    def __init__(self, database: Database, handler: Handler, options: FeedOptions) -> None:
+    def __init__(self, database: Database, handler: Handler, options: Options) -> None:
         outage = Outage(options.connect_timeout, not (options.drain or options.once))
         timeout, is_over = options.shutdown_timeout, self._is_idle_too_long
-        super().__init__(database, options.consumer, outage, timeout, handler.abort, is_over)
+        [self._feed] = options.types
+        super().__init__(database, options.name, outage, timeout, handler.abort, is_over)
         self._idle_since = time.monotonic()
         self._handler, self._options = handler, options
         self.totals: Counter[str] = Counter()
@@ -136,7 +123,7 @@ class FeedConsumer(_Loop):
     def run(self) -> None:
         """Consume until done or stopped. Raises HandlerError when the handler ends the process."""
         options = self._options
-        log.info("consuming feed %s as %s", options.feed, options.consumer)
+        log.info("consuming feed %s as %s", self._feed, options.consumer)
         self._idle_since = time.monotonic()
         try:
             self._consume()
@@ -146,11 +133,11 @@ class FeedConsumer(_Loop):
         self._handler.check()
 
     def _consume(self) -> None:
-        options = self._options
+        options, batch = self._options, self._options.batch or BATCH
         with self._running():
             while not self._stop.is_set() and self._left != 0:
-                size = options.batch if self._left is None else min(options.batch, self._left)
-                rows = self._call("fetch_feed", options.feed, options.consumer, size)
+                size = batch if self._left is None else min(batch, self._left)
+                rows = self._call("fetch_feed", self._feed, options.consumer, size)
                 if rows:
                     self._handle(rows)
                     self._idle_since, self._pause = time.monotonic(), SHORTEST_POLL
@@ -183,7 +170,7 @@ class FeedConsumer(_Loop):
         for failure in handled.failures:
             if failure.retry_after == -1 and done and failure.id <= done[-1].id:
                 skipped += 1
-                log.error("%s: row %d is skipped: %s", self._options.feed, failure.id, failure.error)
+                log.error("%s: row %d is skipped: %s", self._feed, failure.id, failure.error)
         if done:
             self._advance(done[-1].position)
             self.totals["handled"] += len(done) - skipped
@@ -200,7 +187,7 @@ class FeedConsumer(_Loop):
         position, tries = self._failing
         attempt = tries + 1 if row["feed_position"] == position else 1
         key, text = row["row_key"], row["row_data"]
-        return Record(self._options.feed, row["feed_position"], json.loads(key), json.loads(text), key, text, attempt)
+        return Record(self._feed, row["feed_position"], json.loads(key), json.loads(text), key, text, attempt)
 
     @staticmethod
     def _fails(handled: Handled) -> bool:
@@ -209,7 +196,7 @@ class FeedConsumer(_Loop):
     def _advance(self, position: int) -> None:
         """Move the position, even after a stop: handled rows must not be fetched again."""
         with suppress_when(self._stop, Disconnected, Conflict):
-            self._link.call(self._stop, "advance_feed", self._options.feed, self._options.consumer, position)
+            self._link.call(self._stop, "advance_feed", self._feed, self._options.consumer, position)
 
     def _back_off(self, handled: Handled, first: int, records: Sequence[Record]) -> None:
         """Log the failure and wait before the retry. No later row is handled first."""
@@ -217,9 +204,7 @@ class FeedConsumer(_Loop):
         failure = next(failure for failure in handled.failures if failure.id == failed.id)
         self._failing = (failed.position, failed.attempt)
         self.totals["failed"] += 1
-        log.warning(
-            "%s: row %d failed (attempt %d): %s", self._options.feed, failed.position, failed.attempt, failure.error
-        )
+        log.warning("%s: row %d failed (attempt %d): %s", self._feed, failed.position, failed.attempt, failure.error)
         longest = min(FIRST_BACKOFF * 2 ** min(failed.attempt - 1, 20), LONGEST_BACKOFF)
         pause = failure.retry_after if failure.retry_after is not None else longest * random.uniform(0.75, 1)
         if not self._options.once:

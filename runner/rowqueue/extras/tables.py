@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ..consume import Source
-from ..consume.leases import Batch
-from ..consume.link import Link
-from ..consume.sources import LONGEST_LIST, Answer
+from ..consume.source import LONGEST_LIST, Answer, Batch
 from ..databases import LeaseLost, Rows, Values
+from ..databases.link import NEVER, Link
 from ..handlers import Handled
 from ..messages import Held, Item, RowMessage
 
@@ -20,14 +19,11 @@ class TableSource(Source):
 
     area = "tables"
     extend_procedure = "extend_rows"
-    chains = False
-    wakes = False
-    answers = False
-    reports = False
+    chains = wakes = answers = reports = False
     longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
 
     def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
-        return link.fetch(stop, "claim_rows", types[0], size, self._options.consumer, self._options.lease)
+        return link.fetch(stop, "claim_rows", types[0], size, self._options.name, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         [table] = self._options.types
@@ -38,14 +34,14 @@ class TableSource(Source):
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
         try:
-            link.call(self._never, "finish_rows", batch.key, _short(handled.lines, handled))
+            link.call(NEVER, "finish_rows", batch.key, _short(handled.lines, handled))
         except LeaseLost:
             return None
         return lambda: []
 
     def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
         try:
-            link.call(self._never, "finish_rows", batch.key, _short(handled.all_lines, handled), 1)
+            link.call(NEVER, "finish_rows", batch.key, _short(handled.all_lines, handled), 1)
         except LeaseLost:
             return []
         return [*handled.ended, *handled.unstarted]

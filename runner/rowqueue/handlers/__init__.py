@@ -6,10 +6,7 @@ done when the handler returns. `Retry`, `DeadLetter` or any other exception fail
 A handler of a list may instead return `{message.id: exception}` for the messages that failed. Under `--keep-results`,
 the return value of a handler of one message is stored as the result.
 
-    synchronous, asynchronous   functions, which `loading` finds
-    command, guard              a shell command per message, and ending it together with the runner
-    worker, conversation        long-lived processes, and the lines sent to and received from one
-    processes                   how processes end, and what they write to standard error
+`synchronous` and `asynchronous` run functions, which `loading` finds. rowqueue.extras.processes runs commands.
 """
 
 from ..messages import DeadLetter, Message, Retry

@@ -196,7 +196,7 @@ def test_a_server_that_does_not_answer_does_not_delay_the_check_of_another_one(
 
 
 def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowqueue.databases.firebird.connecting._ATTACH_SECONDS", 1)
+    monkeypatch.setattr("rowqueue.databases.firebird.connection._ATTACH_SECONDS", 1)
     relay.holds = True
     database = open_database(f"{relay.url}?connect_timeout=1")
     assert isinstance(ends(lambda: database.connect("test")), Disconnected)

@@ -731,7 +731,7 @@ def test_a_consumer_ends_with_exit_code_3_when_the_upgrade_does_not_come(
 ) -> None:
     install.apply(empty_database)
     program = (
-        "import sys; from rowqueue import cli; from rowqueue.consume import link; link.UPGRADE_SECONDS = 8.0;"
+        "import sys; from rowqueue import cli; from rowqueue.databases import link; link.UPGRADE_SECONDS = 8.0;"
         " sys.argv[1:] = ['consume', '--type', 'q', '--exec', 'true', '--database', sys.argv[1]]; cli.main()"
     )
     consumer = subprocess.Popen([sys.executable, "-c", program, empty_database.url], stderr=subprocess.PIPE, text=True)

@@ -4,11 +4,11 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
-from rowqueue.databases import Database, DatabaseError, open_database
+from rowqueue.databases import AreaMissing, Database, DatabaseError, open_database
 from rowqueue.databases.mysql.connection import Connection
 from rowqueue.install import apply as install
 from servers import Server
@@ -59,10 +59,31 @@ def test_apply_continues_after_a_kill_behind_any_statement(server: Server, monke
     server.drop_database(whole.url)
 
 
-# Statements that a run repeats without effect; not migrations, and not temporary objects.
-REPEATED = re.compile(
-    r"\s*(DROP PROCEDURE(?!.* mq_grant_more)|CREATE DEFINER|GRANT|REVOKE|REPLACE INTO mq_installed)\b"
-)
+def test_a_setting_is_refused_until_all_files_of_its_area_are_installed(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install.apply(empty_database, areas=["queue"])
+    query = Connection.query
+
+    def killed(connection: Connection, sql: Any, unbuffered: bool = False) -> Any:
+        text = sql.decode("utf-8", "replace") if isinstance(sql, bytes) else sql
+        if re.match(r"CREATE .* PROCEDURE imq_claim_ring\(", text):
+            connection._force_close()
+            raise Killed
+        return query(connection, sql, unbuffered)
+
+    with monkeypatch.context() as patched, suppress(Killed, DatabaseError):
+        patched.setattr(Connection, "query", killed)
+        install.apply(empty_database, areas=["ring"])
+    with closing(empty_database.connect("test")) as session:
+        with pytest.raises(AreaMissing):
+            session.call("set_queue", "q", '{"ring": 1}')
+        install.apply(empty_database)
+        assert session.call("set_queue", "q", '{"ring": 1}')[0]["ring"] == 1
+
+
+# Statements that a run repeats without effect; not migrations.
+REPEATED = re.compile(r"\s*(DROP PROCEDURE|CREATE DEFINER|GRANT|REVOKE|REPLACE INTO mq_installed)\b")
 
 VARYING = re.compile(r"'[0-9a-f]{8}-[-0-9a-f]+'|'[-\d:. ]+'")  # in yoyo's log: an id and the time
 
@@ -79,7 +100,7 @@ def test_apply_makes_progress_when_it_is_killed_after_every_statement(
 
     def killed(connection: Connection, sql: Any, unbuffered: bool = False) -> Any:
         text = sql.decode("utf-8", "replace") if isinstance(sql, bytes) else sql
-        if not re.match(r"\s*(CREATE|DROP|GRANT|REVOKE|INSERT|REPLACE|ALTER|UPDATE|CALL mq_(grant|object))", text):
+        if not re.match(r"\s*(CREATE|DROP|GRANT|REVOKE|INSERT|REPLACE|ALTER|UPDATE|CALL imq_(grant|object))", text):
             return query(connection, sql, unbuffered)
         if text in seen and REPEATED.match(text):
             return 0

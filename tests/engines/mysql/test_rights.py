@@ -35,6 +35,7 @@ AS_THE_CALLER = {
     *(
         "run",
         "grant_to",
+        "grant_owner",
         "find_table",
         "find_columns",
         "find_one_column",
@@ -287,7 +288,7 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
         "UPDATE mq_message SET body = ''",
         "INSERT INTO mq_queue (type) VALUES ('x')",
         "DELETE FROM mq_ready",
-        "CALL imq_erase_archived(NULL, NULL, 1, @count)",
+        "CALL imq_put_back(NULL, NULL)",
         "CREATE PROCEDURE mq_mine() SELECT 1",
         "DROP PROCEDURE mq_send",
         "ALTER TABLE mq_message COMMENT = 'mine'",

@@ -1,6 +1,4 @@
--- consumer_name: a name for a process that passed none: its application, or else its user, and its connection number.
--- Arguments:   p_name (NULL: make one)
--- Returns:     a name of at most 200 characters
+-- consumer_name: p_name, or a name for NULL: the application, or else the user, and the number of the connection.
 CREATE OR ALTER FUNCTION imq_consumer_name (p_name mq_argument)
 RETURNS mq_name
 AS

@@ -1,6 +1,5 @@
--- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
---              without trailing blanks.
--- Returns:     up to 200 characters, from the first 500 of the error; '': no error
+-- error_group: the common text of errors that differ only in numbers: up to 200 characters of the first line, with # for
+--              each run of digits, without trailing blanks; '': no error.
 CREATE OR ALTER FUNCTION imq_error_group (p_error mq_error)
 RETURNS mq_name
 AS

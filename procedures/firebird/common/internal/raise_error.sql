@@ -1,7 +1,4 @@
 -- raise_error: raise a numbered error of the contract. Its number is in the name of the exception: MQ_50002.
--- Arguments:   p_name (as in the contract), p_detail
--- Returns:     never
--- Transaction: the changes of the failing procedure are undone
 
 CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
 CREATE OR ALTER EXCEPTION mq_50002 'invalid_argument';
@@ -11,6 +8,7 @@ CREATE OR ALTER EXCEPTION mq_50005 'not_found';
 CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
 CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
 CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
+CREATE OR ALTER EXCEPTION mq_50009 'area_missing';
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_raise_error (p_name varchar(30) CHARACTER SET ASCII, p_detail mq_argument)
 AS
@@ -34,7 +32,9 @@ BEGIN
         EXCEPTION mq_50006 v_text;
     ELSE IF (p_name = 'already_exists') THEN
         EXCEPTION mq_50007 v_text;
-    ELSE
+    ELSE IF (p_name = 'lease_lost') THEN
         EXCEPTION mq_50008 v_text;
+    ELSE
+        EXCEPTION mq_50009 v_text;
 END^
 SET TERM ; ^

@@ -1,5 +1,4 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long, or that ends with a blank.
--- Arguments:   p_argument (its name in the contract), p_value, p_optional (1: NULL is allowed)
 --
 -- Firebird ignores trailing blanks when it compares texts: two names that differ only in these would be the same.
 CREATE OR ALTER PROCEDURE imq_require_name (

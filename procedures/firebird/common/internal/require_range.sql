@@ -1,5 +1,4 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
--- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
 CREATE OR ALTER PROCEDURE imq_require_range (
     p_argument varchar(30) CHARACTER SET ASCII, p_value bigint, p_from bigint, p_to bigint
 )

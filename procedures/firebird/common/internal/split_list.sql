@@ -1,15 +1,14 @@
 -- split_list: split a list in the contract's format into its items.
 -- Arguments:   p_argument (its name in the contract), p_list, p_json (0: a line that begins with a double quote is an
 --              ordinary line)
--- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
---              string); no row for an empty line
+-- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string); no row for an empty line
 --
 -- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
 -- pieces, then into chunks.
 CREATE OR ALTER PROCEDURE imq_split_list (
     p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text, p_json smallint = 1
 )
-RETURNS (n integer, item mq_text, quoted smallint)
+RETURNS (n integer, item mq_text)
 AS
 DECLARE v_list blob SUB_TYPE TEXT CHARACTER SET OCTETS; DECLARE v_piece blob SUB_TYPE TEXT CHARACTER SET OCTETS;
 DECLARE v_long blob SUB_TYPE TEXT CHARACTER SET OCTETS;
@@ -55,8 +54,7 @@ BEGIN
                         v_long = SUBSTRING(v_list FROM v_line FOR v_end - v_line);
                     v_short = SUBSTRING(v_long FROM 1 FOR 1);
                 END
-                quoted = IIF(p_json = 1 AND LEFT(v_short, 1) = '"', 1, 0);
-                IF (quoted = 1) THEN
+                IF (p_json = 1 AND LEFT(v_short, 1) = '"') THEN
                 BEGIN
                     v_error = p_argument || ': line ' || n || ' begins with a double quote and is not a JSON string';
                     SELECT LIST(j.piece, '') FROM imq_json_text(COALESCE(:v_long, :v_short), :v_error) AS j INTO item;

@@ -1,6 +1,4 @@
--- count_errors: count the dead letters of a type by their error.
--- Returns:     error, count, first_at, last_at, error_hash: a row per error
--- Transaction: reads only: each dead letter of the type
+-- count_errors: count the dead letters of a type by their error: reads each of them.
 --
 -- Sorting or grouping by the text would need its full length for each row.
 CREATE OR ALTER PROCEDURE imq_count_errors (p_type mq_name)

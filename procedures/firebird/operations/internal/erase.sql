@@ -1,8 +1,7 @@
--- erase: delete a message that no consumer holds.
--- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the queue's policy)
--- Returns:     gone: 1; 0 when the message is held, is being claimed at this moment, or is in none of these states
+-- erase: delete a message that is new (p_state N) or dead (E).
+-- Returns:     gone: 1; 0 when the message is not in this state, or is being claimed at this moment
 CREATE OR ALTER PROCEDURE imq_erase (
-    p_type mq_name, p_id bigint, p_states varchar(2) CHARACTER SET ASCII, p_grouped smallint
+    p_type mq_name, p_id bigint, p_state varchar(1) CHARACTER SET ASCII, p_grouped smallint
 )
 RETURNS (gone integer)
 AS
@@ -15,11 +14,13 @@ BEGIN
     SELECT COALESCE(group_key, ''), dedup_key FROM mq_message WHERE id = :p_id INTO v_group_key, v_dedup_key;
     IF (v_group_key IS NULL) THEN
         EXIT;
-    IF (p_states CONTAINING 'N') THEN
+    IF (p_state = 'N') THEN
+    BEGIN
         EXECUTE PROCEDURE imq_leave_place(p_type, p_grouped, p_id, v_group_key, NULL, NULL)
             RETURNING_VALUES v_attempts, v_error, v_due_at;
-    gone = IIF(v_attempts IS NULL, 0, 1);
-    IF (gone = 0 AND p_states CONTAINING 'E') THEN
+        gone = IIF(v_attempts IS NULL, 0, 1);
+    END
+    ELSE
     BEGIN
         DELETE FROM mq_dead WHERE id = :p_id;
         gone = ROW_COUNT;

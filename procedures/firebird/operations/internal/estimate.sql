@@ -48,17 +48,12 @@ BEGIN
             PLAN (g ORDER mq_grouped_pk) ORDER BY g.type, g.group_key, g.id ROWS :c_ends
         ) AS e
         INTO v_low;
-    ELSE IF (p_table = 'due') THEN
+    ELSE IF (p_table IN ('due', 'delayed')) THEN
         SELECT MIN(e.id)
         FROM (
-            SELECT d.id FROM mq_delayed AS d WHERE d.type = :p_type AND d.run_at <= :p_now
-            PLAN (d ORDER mq_delayed_due) ORDER BY d.type, d.run_at, d.id ROWS :c_ends
-        ) AS e
-        INTO v_low;
-    ELSE IF (p_table = 'delayed') THEN
-        SELECT MIN(e.id)
-        FROM (
-            SELECT d.id FROM mq_delayed AS d WHERE d.type = :p_type AND d.run_at > :p_now
+            SELECT d.id FROM mq_delayed AS d
+            WHERE d.type = :p_type AND d.run_at BETWEEN IIF(:p_table = 'due', TIMESTAMP '1900-01-01 00:00:00', :p_now)
+                AND IIF(:p_table = 'due', :p_now, TIMESTAMP '9999-12-31 00:00:00')
             PLAN (d ORDER mq_delayed_due) ORDER BY d.type, d.run_at, d.id ROWS :c_ends
         ) AS e
         INTO v_low;
@@ -93,8 +88,6 @@ BEGIN
     END
     IF (p_table IN ('ready', 'grouped')) THEN
         -- The sample does not show which messages are claimed.
-        SELECT COALESCE(SUM(IIF(b.id IS NULL, (SELECT COUNT(*) FROM mq_claimed AS c WHERE c.batch_key = b.batch_key), 1)), 0)
-        FROM mq_batch AS b WHERE b.type = :p_type
-        INTO v_claimed;
+        v_claimed = imq_count_held(p_type);
     estimate = MAXVALUE(COALESCE(v_found * (v_high - v_low + 1) / c_sample, 0) - v_claimed, 10001);
 END

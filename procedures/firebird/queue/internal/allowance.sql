@@ -1,7 +1,5 @@
 -- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
 --            transaction ends.
--- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
---              limit)
 -- Returns:     allowed: 0 to p_size; also 0 while another claim of the type is in progress
 --
 -- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim

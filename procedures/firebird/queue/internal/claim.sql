@@ -1,13 +1,11 @@
 -- claim: claim messages of a type, of a ring round-robin, unless it is paused.
--- Arguments:   p_type, p_size, p_consumer (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
---              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed), p_ring (1: raise wrong_kind
---              for a queue that is no ring) and p_after_id (see claim_ring)
--- Returns:     batch_key, lease_until and the queue's max_attempts; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
+-- Arguments:   p_consumer (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_ring (1: raise wrong_kind for a
+--              queue that is no ring) and p_after_id (see claim_ring)
+-- Returns:     max_attempts: the queue's; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
 CREATE OR ALTER PROCEDURE imq_claim (
-    p_type mq_name, p_size integer, p_consumer mq_name, p_lease_seconds integer, p_alone smallint, p_ring smallint = 0,
-    p_after_id bigint = NULL
+    p_type mq_name, p_size integer, p_consumer mq_name, p_lease_seconds integer, p_ring smallint = 0, p_after_id bigint = NULL
 )
 RETURNS (batch_key mq_key, lease_until timestamp, max_attempts integer)
 AS
@@ -15,7 +13,7 @@ DECLARE v_paused smallint; DECLARE v_ring smallint; DECLARE v_grouped smallint; 
 DECLARE v_attempt smallint;
 DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_place integer;
-DECLARE v_key mq_key;
+DECLARE v_now timestamp;
 DECLARE v_id bigint;
 DECLARE v_n integer = 0;
 BEGIN
@@ -33,21 +31,19 @@ BEGIN
     IF (p_size = 0) THEN
         EXIT;
     IF (v_ring = 1) THEN
-    BEGIN
-        p_consumer = imq_consumer_name(p_consumer);
-        EXECUTE PROCEDURE imq_claim_ring(p_type, p_size, p_consumer, p_alone, p_after_id)
-            RETURNING_VALUES v_key, v_n, v_id, v_attempt;
-    END
+        EXECUTE PROCEDURE imq_claim_ring(p_type, p_size, imq_consumer_name(p_consumer), p_after_id)
+            RETURNING_VALUES batch_key, v_n, v_id, v_attempt;
     ELSE
         FOR SELECT id, attempt, n FROM imq_pick(:p_type, :p_size, :v_grouped, :v_fair, 0) INTO v_id, v_attempt, v_place DO
         BEGIN
             -- Create the key only now: a random number costs more than a scan of an empty queue.
             IF (v_n = 0) THEN
-                v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
+                batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             v_n = v_n + 1;
-            IF (p_alone = 0) THEN
+            -- The only message is stored in mq_batch itself.
+            IF (p_size > 1) THEN
             BEGIN
-                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_place, :v_attempt);
+                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :v_id, :v_place, :v_attempt);
                 v_id = NULL;
                 v_attempt = NULL;
             END
@@ -56,8 +52,9 @@ BEGIN
     BEGIN
         IF (v_rate > 0) THEN
             EXECUTE PROCEDURE imq_spend(p_type, v_n, v_rate, v_rate_seconds);
-        EXECUTE PROCEDURE imq_write_batch(v_key, p_type, imq_consumer_name(p_consumer), v_seconds, v_id, v_attempt)
-            RETURNING_VALUES lease_until;
-        batch_key = v_key;
+        v_now = mq_utc_now();
+        lease_until = DATEADD(v_seconds SECOND TO v_now);
+        INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, consumer, id, attempt)
+        VALUES (:batch_key, :v_now, :lease_until, :v_seconds, :p_type, imq_consumer_name(:p_consumer), :v_id, :v_attempt);
     END
 END

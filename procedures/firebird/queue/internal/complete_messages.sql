@@ -1,6 +1,4 @@
 -- complete_messages: complete a message: delete it, or archive it if the queue's policy is archive.
--- Arguments:   p_id, p_attempt, p_consumer, p_on_complete and p_grouped (the policy), p_done_at (one time for the whole
---              batch)
 --
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and

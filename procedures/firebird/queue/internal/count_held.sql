@@ -1,6 +1,4 @@
--- count_held: how many messages the batches of a type hold. Expired batches count: their consumers may still extend the
---             lease.
--- Returns:     the number
+-- count_held: how many messages the batches of a type hold, also expired ones: their consumers may still extend the lease.
 CREATE OR ALTER FUNCTION imq_count_held (p_type mq_name)
 RETURNS bigint
 AS

@@ -1,5 +1,4 @@
 -- free_groups: free the place of a message in its group, and issue a ticket for the group unless it is blocked.
--- Arguments:   p_type, p_group_key (NULL: none), p_id
 --
 -- A group that is blocked by its first message gets a ticket when that message returns. If the message had a place, places are
 -- not counted here: if several calls end at the same time after the limit was lowered, none of them would see the last place

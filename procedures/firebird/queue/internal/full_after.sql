@@ -1,6 +1,4 @@
--- full_after: when a bucket is full again after tokens are spent.
--- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens), p_n (tokens to spend)
--- Returns:     microseconds since 1970
+-- full_after: when a bucket is full again after p_n tokens are spent; the other arguments are those of tokens.
 CREATE OR ALTER FUNCTION imq_full_after (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint, p_n integer)
 RETURNS bigint
 AS

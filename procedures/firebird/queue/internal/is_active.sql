@@ -1,6 +1,4 @@
--- is_active: whether a batch of a type holds a message.
--- Returns:     1 or 0
--- Transaction: reads only: one or two index entries per batch of the type
+-- is_active: whether a batch of a type holds a message: one or two index entries per batch of the type.
 CREATE OR ALTER FUNCTION imq_is_active (p_type mq_name, p_id bigint)
 RETURNS smallint
 AS

@@ -1,5 +1,4 @@
 -- is_known: whether a queue has settings, messages in any state, or marks of messages that were claimed from it.
--- Returns:     1 or 0
 CREATE OR ALTER FUNCTION imq_is_known (p_type mq_name)
 RETURNS smallint
 AS

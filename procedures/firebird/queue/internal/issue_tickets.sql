@@ -1,5 +1,4 @@
 -- issue_tickets: write a ticket for a group of a grouped queue that has due messages and is not blocked.
--- Arguments:   p_type, p_group_key ('' for none)
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. A ticket at the message's own

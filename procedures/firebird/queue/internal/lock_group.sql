@@ -1,5 +1,4 @@
 -- lock_group: keep other claims out of a group until this transaction ends.
--- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     locked: 1; 0 when another transaction has locked the group, or a group that shares its stripe
 --
 -- The holder of the lock sees what all earlier claims of the group have done: see allowance.

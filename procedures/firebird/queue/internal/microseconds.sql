@@ -1,5 +1,4 @@
--- microseconds: the current time in the unit of the token buckets.
--- Returns:     microseconds since 1970-01-01 in UTC
+-- microseconds: the current time in microseconds since 1970, as the token buckets have it.
 CREATE OR ALTER FUNCTION imq_microseconds
 RETURNS bigint
 AS

@@ -59,7 +59,7 @@ BEGIN
         IF (p_grouped = 1 AND v_full_scan = 1 AND p_take = 0 AND EXISTS (
             SELECT * FROM mq_queue WHERE type = :p_type AND changed_at BETWEEN DATEADD(-:c_changed SECOND TO :v_now) AND :v_now
         )) THEN
-            EXECUTE PROCEDURE imq_unblock_groups(p_type) RETURNING_VALUES v_segment;
+            EXECUTE PROCEDURE imq_unblock_groups(p_type);
         IF (p_fair = 1) THEN
             FOR SELECT id, attempt, n FROM imq_pick_fair(:p_type, :p_size, :p_grouped, :p_take) INTO id, attempt, n DO
             BEGIN
@@ -67,7 +67,7 @@ BEGIN
                 SUSPEND;
             END
         ELSE
-            FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take, NULL, NULL, 0, 1, 0) INTO id, attempt DO
+            FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take, NULL, NULL, 0, 1) INTO id, attempt DO
             BEGIN
                 v_left = v_left - 1;
                 n = p_size - v_left;

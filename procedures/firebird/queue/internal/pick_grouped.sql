@@ -1,7 +1,7 @@
 -- pick_grouped: take messages of groups that are not blocked: one per group in an ordered queue, otherwise as many as the limits
 --               per group allow, in a fair queue also no more than the group's turns.
 -- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later),
---              p_from to p_weighted (in a fair queue, see take_lanes; p_from NULL: in claim order)
+--              p_from to p_turns (in a fair queue, see take_lanes; p_from NULL: in claim order)
 -- Returns:     id and attempt (the number of this attempt); lane, n, turn and rest as take_lanes
 -- Transaction: joins the caller's, which is NO WAIT; keeps the stripes of its groups locked; the caller fetches all rows
 --
@@ -18,8 +18,7 @@
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
 CREATE OR ALTER PROCEDURE imq_pick_grouped (
-    p_type mq_name, p_size integer, p_take smallint, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer,
-    p_weighted smallint
+    p_type mq_name, p_size integer, p_take smallint, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer
 )
 RETURNS (id bigint, attempt smallint, lane mq_lane, n integer, turn integer, rest integer)
 AS

@@ -1,7 +1,6 @@
 -- place_message: insert a message that leave_place has removed where a new message with this run_at goes: ready, or delayed
 --                when it is not due yet; wake consumers.
--- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_priority, p_run_at, p_now (when the call
---              began), p_attempts, p_error (of the last attempt), p_free (1: its group does not wait for it any longer)
+-- Arguments:   p_error (of the last attempt), p_free (1: its group does not wait for it any longer)
 CREATE OR ALTER PROCEDURE imq_place_message (
     p_type mq_name, p_grouped smallint, p_id bigint, p_group_key mq_name, p_priority smallint, p_run_at timestamp,
     p_now timestamp, p_attempts smallint, p_error mq_error, p_free smallint

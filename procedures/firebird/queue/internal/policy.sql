@@ -1,5 +1,4 @@
--- policy: the settings of a type; the defaults when it has no settings.
--- Returns:     one row: the settings as in mq_queue, without the type
+-- policy: the settings of a type, or the defaults when it has no settings: one row.
 CREATE OR ALTER PROCEDURE imq_policy (p_type mq_name)
 RETURNS (
     lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,

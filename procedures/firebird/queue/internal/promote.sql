@@ -1,6 +1,4 @@
 -- promote: move due messages from mq_delayed to mq_ready.
--- Arguments:   p_type, p_after and p_until (due from p_after to p_until), p_size (maximum number of messages),
---              p_grouped (the policy)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
 -- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
 --

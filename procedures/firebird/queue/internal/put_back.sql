@@ -1,6 +1,5 @@
 -- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
 --           consumers.
--- Arguments:   p_type, p_id, p_attempts, p_grouped (the policy)
 CREATE OR ALTER PROCEDURE imq_put_back (p_type mq_name, p_id bigint, p_attempts smallint, p_grouped smallint)
 AS
 DECLARE v_priority smallint;

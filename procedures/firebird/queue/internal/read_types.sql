@@ -1,5 +1,4 @@
 -- read_types: the types of a list, each once, in the order of the list; refuses a list that does not have 1 to 1,000.
--- Returns:     type
 CREATE OR ALTER PROCEDURE imq_read_types (p_types mq_text)
 RETURNS (type mq_name)
 AS

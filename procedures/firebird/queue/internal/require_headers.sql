@@ -1,5 +1,4 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
--- Arguments:   p_headers (NULL: none)
 CREATE OR ALTER PROCEDURE imq_require_headers (p_headers mq_text)
 AS
 DECLARE v_count integer;

@@ -1,7 +1,5 @@
 -- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Arguments:   p_type, p_batches (maximum number of claims)
--- Returns:     rescued: how many messages were made ready or dead-lettered
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
 CREATE OR ALTER PROCEDURE imq_rescue (p_type mq_name, p_batches integer)
 RETURNS (rescued bigint)

@@ -1,5 +1,4 @@
 -- spend: spend tokens from the bucket of a type.
--- Arguments:   p_type, p_n (tokens), p_rate and p_rate_seconds (the policy)
 -- Transaction: joins the caller's, which has called allowance; a rollback returns the tokens
 CREATE OR ALTER PROCEDURE imq_spend (p_type mq_name, p_n integer, p_rate integer, p_rate_seconds integer)
 AS

@@ -1,5 +1,4 @@
--- split_types: the types of a list: one per line, as split_list reads them; checked.
--- Returns:     n (the line's number), type (one that occurs twice: two rows)
+-- split_types: the types of a list, one per line, checked; one that occurs twice has two rows.
 CREATE OR ALTER PROCEDURE imq_split_types (p_types mq_text)
 RETURNS (n integer, type mq_name)
 AS

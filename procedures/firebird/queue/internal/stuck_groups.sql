@@ -1,6 +1,5 @@
 -- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
 --               there should be none.
--- Arguments:   p_type, p_most (maximum number of groups)
 -- Returns:     the group keys ('' for messages without one); no rows when all is well
 -- Transaction: reads only, up to 10,000 entries of each table
 --

@@ -1,6 +1,4 @@
--- token_at: when an empty bucket gets its next token.
--- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens)
--- Returns:     a timestamp in UTC
+-- token_at: when an empty bucket gets its next token, in UTC; the arguments are those of tokens.
 CREATE OR ALTER FUNCTION imq_token_at (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint)
 RETURNS timestamp
 AS

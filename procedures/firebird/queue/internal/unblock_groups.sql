@@ -1,12 +1,10 @@
--- unblock_groups: unblock groups that are stuck. There should be none.
--- Returns:     repaired: how many groups, at most 1,000
+-- unblock_groups: unblock up to 1,000 groups that are stuck. There should be none.
 CREATE OR ALTER PROCEDURE imq_unblock_groups (p_type mq_name)
-RETURNS (repaired integer)
 AS
+DECLARE v_repaired integer = 0;
 DECLARE v_grouped smallint; DECLARE v_stops smallint;
 DECLARE v_group_key mq_name;
 BEGIN
-    repaired = 0;
     SELECT grouped, dead_stops_group FROM imq_policy(:p_type) INTO v_grouped, v_stops;
     IF (v_grouped = 1) THEN
         FOR SELECT group_key FROM imq_stuck_groups(:p_type, 1000) INTO v_group_key DO
@@ -16,12 +14,12 @@ BEGIN
                 AND NOT EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id)
                 AND NOT (:v_stops = 1 AND EXISTS (SELECT * FROM mq_dead AS e WHERE e.id = l.id));
             EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
-            repaired = repaired + 1;
+            v_repaired = v_repaired + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 -- The message is active after all.
                 v_group_key = NULL;
         END
-    IF (repaired > 0) THEN
+    IF (v_repaired > 0) THEN
     BEGIN
         EXECUTE PROCEDURE imq_lower_mark(p_type);
         EXECUTE PROCEDURE imq_wake(p_type);

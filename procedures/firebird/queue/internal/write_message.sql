@@ -1,7 +1,4 @@
 -- write_message: insert a new message: ready, or delayed when it is not due yet.
--- Arguments:   p_id (from the sequence mq_message_id), p_type, p_body, p_now, p_run_at, p_priority, p_group_key,
---              p_dedup_key, p_max_attempts, p_headers and p_source (final values)
--- Transaction: joins the caller's; it only inserts rows
 CREATE OR ALTER PROCEDURE imq_write_message (
     p_id bigint, p_type mq_name, p_body mq_text, p_now timestamp, p_run_at timestamp, p_priority smallint,
     p_group_key mq_name, p_dedup_key mq_name, p_max_attempts smallint, p_headers mq_text, p_source mq_name

@@ -1,5 +1,4 @@
 -- end_call: commit the transaction that begin_call began, at the end of a procedure.
--- Transaction: never commits the caller's
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(IN p_own tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA

@@ -1,6 +1,5 @@
 -- leave_call: commit or undo the work of a procedure that began with join_call.
 -- Arguments:   p_own (as returned by join_call; NULL: it was not called), p_undo (1: undo)
--- Transaction: never commits the caller's
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_call(IN p_own tinyint, IN p_undo tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA

@@ -17,22 +17,19 @@ BEGIN
             SET p_checks = JSON_ARRAY_APPEND(p_checks, '$',
                 JSON_ARRAY('oldest_transaction', 'warn', NULL, 'seconds', v_no_right));
         SET v_value = 0, v_detail = 'no other transaction is open';
-        BEGIN
-            DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-            -- Not its statement, which may contain a body: operators may not see it.
-            -- trx_started is in the time zone of the server's machine, not of the session, and in whole seconds.
-            SELECT TIMESTAMPDIFF(MICROSECOND, t.trx_started, CONVERT_TZ(v_now, '+00:00', 'SYSTEM')) / 1e6,
-                IF(t.trx_mysql_thread_id = 0,
-                    'a prepared transaction without a connection; to end it: XA RECOVER, then XA COMMIT or XA ROLLBACK',
-                    CONCAT('connection ', t.trx_mysql_thread_id, ', user ', COALESCE(p.user, '?'), ', host ',
-                        COALESCE(p.host, '?'), ', database ', COALESCE(p.db, 'none'), ', ', COALESCE(p.command, '?'),
-                        ' for ', COALESCE(p.time, '?'), ' s; while it is open, deleted rows are not purged; to end it: KILL ', t.trx_mysql_thread_id))
-            INTO v_value, v_detail
-            FROM information_schema.innodb_trx AS t
-            LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
-            WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
-            ORDER BY t.trx_started LIMIT 1;
-        END;
+        -- Not its statement, which may contain a body: operators may not see it.
+        -- trx_started is in the time zone of the server's machine, not of the session, and in whole seconds.
+        SELECT TIMESTAMPDIFF(MICROSECOND, t.trx_started, CONVERT_TZ(v_now, '+00:00', 'SYSTEM')) / 1e6,
+            IF(t.trx_mysql_thread_id = 0,
+                'a prepared transaction without a connection; to end it: XA RECOVER, then XA COMMIT or XA ROLLBACK',
+                CONCAT('connection ', t.trx_mysql_thread_id, ', user ', COALESCE(p.user, '?'), ', host ',
+                    COALESCE(p.host, '?'), ', database ', COALESCE(p.db, 'none'), ', ', COALESCE(p.command, '?'),
+                    ' for ', COALESCE(p.time, '?'), ' s; while it is open, deleted rows are not purged; to end it: KILL ', t.trx_mysql_thread_id))
+        INTO v_value, v_detail
+        FROM information_schema.innodb_trx AS t
+        LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
+        WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
+        ORDER BY t.trx_started LIMIT 1;
         SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('oldest_transaction',
             CASE WHEN v_value > 3600 THEN 'bad' WHEN v_value > 300 THEN 'warn' ELSE 'ok' END, v_value, 'seconds', v_detail));
     END;

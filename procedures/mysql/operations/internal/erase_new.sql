@@ -2,7 +2,6 @@
 -- Arguments:   p_type, p_grouped (of the policy), p_places (a JSON array of
 --              [id, priority, run_at, group key] of the messages)
 -- Returns:     p_gone: '[id],...' of the deleted messages; NULL: none
--- Transaction: joins the caller's; never waits for a claim
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_new(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_places longtext CHARACTER SET utf8mb4,
@@ -46,7 +45,7 @@ BEGIN
         END IF;
     END IF;
     -- In a queue with groups, delete only the tickets of messages that are already deleted. A row is at the message's own
-    -- position, in its lane, or in the ring: see find_ready.
+    -- position, in its lane, or in the ring: see leave_place.
     IF v_found IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.lane), ']'), ']'),
             IF(p_grouped, p_gone, CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']')))

@@ -1,6 +1,7 @@
 -- check_ready: whether a claim of a type would find a message now, as far as can be seen without locks.
--- Returns:     p_ready: 1 or 0; p_room_at: when a limit allows the next message, NULL when none prevents it; p_scan_at: no
---              claim rescues expired claims and sends due schedules before; p_next_at: when the next schedule is due
+-- Returns:     p_ready: 1 or 0; p_room_at: when the next token comes or the next lease expires, if a limit allows no message
+--              now; p_scan_at: no claim rescues expired claims and sends due schedules before; p_next_at: when the next schedule
+--              is due
 --
 -- Blocked groups are not checked: only a claim can know.
 
@@ -10,7 +11,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_ready(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
-    DECLARE v_limited tinyint;
+    DECLARE v_max_active, v_rate, v_rate_seconds int;
+    DECLARE v_full_at, v_first datetime(6);
+    DECLARE v_tokens, v_active bigint;
+    DECLARE v_schedules longtext CHARACTER SET utf8mb4;
     -- A claim rescues expired claims and sends due schedules only in a full scan: see pick. They are not ready before the
     -- next one.
     SELECT COALESCE(MAX(t.scan_at), '1000-01-01') INTO p_scan_at
@@ -19,7 +23,8 @@ BEGIN
         WHERE type = p_type ORDER BY n DESC LIMIT 1
     ) AS t
     WHERE t.scan_at BETWEEN p_now AND p_now + INTERVAL 6 SECOND;
-    CALL imq_next_due(p_type, p_next_at);
+    CALL imq_next_due(JSON_ARRAY(p_type), v_schedules);
+    SET p_room_at = NULL, p_next_at = JSON_UNQUOTE(JSON_EXTRACT(v_schedules, '$[0][1]'));
     -- SELECT ... INTO reads without locks; a subquery in SET or IF locks.
     SELECT q.paused = 0 AND (
         EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
@@ -30,11 +35,25 @@ BEGIN
                 AND b.lease_until <= p_now AND b.lease_seconds >= 0)
             OR COALESCE(p_next_at <= p_now, 0)
         )
-    ), q.max_active + q.rate > 0
-    INTO p_ready, v_limited
+    ), q.max_active, q.rate, q.rate_seconds
+    INTO p_ready, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
-    SET p_room_at = NULL;
-    IF p_ready AND v_limited THEN
-        CALL imq_has_room(p_type, p_now, p_ready, p_room_at);
+    IF p_ready AND v_rate > 0 THEN
+        SELECT MAX(full_at) INTO v_full_at FROM mq_limited WHERE type = p_type;
+        CALL imq_tokens(v_full_at, p_now, v_rate, v_rate_seconds, v_tokens);
+        -- The next claim corrects a bucket whose full_at is more than one period ahead.
+        IF v_tokens = 0 AND v_full_at <= p_now + INTERVAL v_rate_seconds SECOND THEN
+            SET p_room_at = v_full_at - INTERVAL v_rate_seconds SECOND
+                + INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
+        END IF;
     END IF;
+    IF p_ready AND v_max_active > 0 THEN
+        -- An expired lease frees its places: the next claim rescues it.
+        SELECT SUM(JSON_LENGTH(items)), MIN(lease_until) INTO v_active, v_first
+        FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until > p_now;
+        IF v_active >= v_max_active THEN
+            SET p_room_at = GREATEST(v_first, COALESCE(p_room_at, v_first));
+        END IF;
+    END IF;
+    SET p_ready = p_ready AND p_room_at IS NULL;
 END

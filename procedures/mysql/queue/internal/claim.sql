@@ -22,11 +22,7 @@ BEGIN
         CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        IF v_ring THEN
-            CALL imq_claim_ring(p_type, v_size, p_consumer, p_after_id, v_items);
-        ELSE
-            CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, NULL, v_items);
-        END IF;
+        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, IF(v_ring, p_consumer, NULL), p_after_id, v_items);
     END IF;
     SET p_claimed = v_items IS NOT NULL;
     IF p_claimed THEN

@@ -1,5 +1,5 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
--- Arguments:   p_type, p_on_complete and p_grouped (the policy), p_items (a JSON array of [id, attempt]), p_consumer
+-- Arguments:   p_type, p_on_complete and p_grouped (the policy; NULL: read it), p_items (a JSON array of [id, attempt]), p_consumer
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_complete_messages(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_on_complete varchar(7) CHARACTER SET ascii, IN p_grouped tinyint,
@@ -8,6 +8,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_complete_messages(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    IF p_on_complete IS NULL THEN
+        SELECT on_complete, grouped INTO p_on_complete, p_grouped
+        FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    END IF;
     IF p_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
             dedup_key, source, consumer, result)

@@ -18,7 +18,7 @@ BEGIN
     DECLARE v_paused tinyint;
     DECLARE v_schedules longtext CHARACTER SET utf8mb4;
     SELECT paused INTO v_paused FROM mq_queue WHERE type = '';
-    CALL imq_next_due_of(p_types, v_schedules);
+    CALL imq_next_due(p_types, v_schedules);
     SELECT CONCAT('[', GROUP_CONCAT(IF(t.ready, CONCAT('[', t.name, ',', COALESCE(CONCAT('"', t.next_at, '"'), 'null'), ']'), NULL)
             ORDER BY t.n), ']'),
         JSON_EXTRACT(CONCAT('[', GROUP_CONCAT(IF(t.ready OR t.next_at IS NULL, NULL, CONCAT('[', t.name, ',"', t.next_at, '"]'))

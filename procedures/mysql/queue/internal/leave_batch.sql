@@ -10,13 +10,9 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_n int;
-    BEGIN
-        DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_items = '[]';
-        SELECT type, consumer, items INTO p_type, p_consumer, v_items
-        FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
-    END;
+    SELECT type, consumer, items INTO p_type, p_consumer, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     SELECT MAX(j.n), MAX(j.attempt) INTO v_n, p_attempt
-    FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
+    FROM JSON_TABLE(COALESCE(v_items, '[]'), '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
     WHERE j.id = p_id;
     IF v_n IS NULL THEN
         CALL imq_raise_error('lease_lost', CONCAT('batch_key: does not hold message ', p_id, '; roll back, do not retry, continue with the next claim'));

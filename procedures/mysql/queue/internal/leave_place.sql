@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_place(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_in_delayed tinyint;
+    DECLARE v_in_delayed, v_in_lane, v_in_ring tinyint;
     DECLARE v_priority smallint;
     DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_run_at datetime(6);
@@ -38,7 +38,16 @@ BEGIN
             DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id;
         END IF;
     ELSEIF p_attempts IS NULL THEN
-        CALL imq_find_ready(p_type, p_id, p_priority, p_run_at, p_group_key, v_priority, v_lane, v_run_at);
+        -- At its own position, in its lane of a fair queue, or in a ring. Not by the policy: set_queue leaves rows that others
+        -- have locked to later claims (see move_ready).
+        SELECT EXISTS (
+                SELECT * FROM mq_ready WHERE type = p_type AND priority = p_priority AND lane = p_group_key AND run_at = '1000-01-01' AND id = p_id
+            ), EXISTS (
+                SELECT * FROM mq_ready WHERE type = p_type AND priority = -32768 AND lane = '' AND run_at = '1000-01-01' AND id = p_id
+            )
+        INTO v_in_lane, v_in_ring;
+        SET v_priority = IF(v_in_ring, -32768, p_priority), v_lane = IF(v_in_lane, p_group_key, ''),
+            v_run_at = IF(v_in_lane OR v_in_ring, '1000-01-01', p_run_at);
         SELECT MAX(r.attempts) INTO p_attempts
         FROM (
             SELECT attempts FROM mq_ready

@@ -1,9 +1,9 @@
 -- next_due: the core has no schedules; the area schedules replaces this.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_due(
-    IN p_type varchar(200) CHARACTER SET utf8mb4, OUT p_next_at datetime(6)
+    IN p_types longtext CHARACTER SET utf8mb4, OUT p_next longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER CONTAINS SQL
 BEGIN
-    SET p_next_at = NULL;
+    SET p_next = '[]';
 END

@@ -1,7 +1,7 @@
 -- pick: take up to p_size ready messages of a type out of mq_ready, in claim order or round-robin; before that, rescue
 --       expired claims, promote due messages and send due schedules.
 -- Arguments:   p_type, p_grouped and p_fair (the policy), p_size, p_take (1: called by take_batch; see pick_grouped),
---              p_after (called by claim_ring: start after this id; NULL: in claim order)
+--              p_consumer (of a ring, to claim round-robin; NULL: in claim order), p_after_id (see claim_ring)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 --
 -- A claim starts at the low-water marks of mq_mark, where earlier claims found their first messages (see lock_ready). No
@@ -16,7 +16,8 @@
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_fair tinyint, IN p_size int,
-    IN p_take tinyint, IN p_after bigint, OUT p_items longtext CHARACTER SET utf8mb4
+    IN p_take tinyint, IN p_consumer varchar(200) CHARACTER SET utf8mb4, IN p_after_id bigint,
+    OUT p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -36,20 +37,17 @@ BEGIN
     DECLARE v_scanned_at, v_promoted_to datetime(6);
     DECLARE v_lowered_to datetime(6) DEFAULT c_never;
     DECLARE v_raised_to datetime(6) DEFAULT c_long_ago;
-    DECLARE v_places longtext CHARACTER SET utf8mb4;
+    DECLARE v_places longtext CHARACTER SET utf8mb4 DEFAULT '[]';
     DECLARE v_full_scan, v_some, v_front_moved, v_before, v_converted, v_long tinyint;
     DECLARE v_first_mark int;
     DECLARE v_marks_changed tinyint DEFAULT 0;
-    BEGIN
-        DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_places = '[]';
-        SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
-        FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
-    END;
+    SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
+    FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     -- A scanned_at further ahead, or a promotion in the future, means that the clock was set back.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
-            AND v_scanned_at + INTERVAL IF(p_after IS NULL, c_late, 0) SECOND
+            AND v_scanned_at + INTERVAL IF(p_consumer IS NULL, c_late, 0) SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
-    IF v_full_scan OR p_after IS NOT NULL THEN
+    IF v_full_scan OR p_consumer IS NOT NULL THEN
         SELECT EXISTS (
                 SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
             ),
@@ -108,19 +106,19 @@ BEGIN
             v_marks_changed = v_marks_changed OR v_front_moved
                 OR v_full_scan AND (p_items IS NOT NULL OR v_long AND JSON_LENGTH(v_places) > 0);
     ELSE
-        IF p_after IS NULL THEN
+        IF p_consumer IS NULL THEN
             CALL imq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
                 LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
         ELSE
-            CALL imq_take_ring(p_type, p_size, IF(v_full_scan OR v_marks_changed, '[]', v_places), p_after, p_items, v_places,
-                v_front_moved);
+            CALL imq_claim_ring(p_type, p_size, p_consumer, p_after_id, IF(v_full_scan OR v_marks_changed, '[]', v_places), p_items,
+                v_places, v_front_moved);
         END IF;
         SET v_long = UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND;
         IF p_items IS NOT NULL THEN
-            SET v_marks_changed = v_marks_changed OR v_front_moved OR v_full_scan AND (p_after IS NULL OR v_long);
+            SET v_marks_changed = v_marks_changed OR v_front_moved OR v_full_scan AND (p_consumer IS NULL OR v_long);
         ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND v_long THEN
             -- Nothing is ready: move all marks up to now.
-            SET v_marks_changed = 1, v_raised_to = IF(p_after IS NULL, v_now, c_long_ago);
+            SET v_marks_changed = 1, v_raised_to = IF(p_consumer IS NULL, v_now, c_long_ago);
         END IF;
     END IF;
     IF v_marks_changed THEN
@@ -129,6 +127,6 @@ BEGIN
                 + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), c_ahead * 1000000) MICROSECOND;
         END IF;
         CALL imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places,
-            IF(p_grouped OR p_fair OR p_after IS NOT NULL, NULL, p_items), v_raised_to, IF(p_after IS NULL, v_lowered_to, c_never));
+            IF(p_grouped OR p_fair OR p_consumer IS NOT NULL, NULL, p_items), v_raised_to, IF(p_consumer IS NULL, v_lowered_to, c_never));
     END IF;
 END

@@ -9,12 +9,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_remove_ready(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_error text CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);
-    DECLARE v_ordered, v_grouped, v_others tinyint;
+    DECLARE v_ordered, v_grouped, v_others, v_later tinyint;
     DECLARE v_stripe int;
-    DECLARE v_head bigint;
-    DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
     SELECT MAX(m.type), MAX(COALESCE(m.group_key, '')), MAX(m.priority), MAX(m.run_at)
     INTO v_type, v_group, v_priority, v_run_at
     FROM mq_message AS m WHERE m.id = p_id;
@@ -27,54 +26,26 @@ whole: BEGIN
         FROM (
             SELECT n FROM mq_stripe WHERE n = CRC32(CONCAT(v_type, '\n', v_group)) MOD 16384 FOR UPDATE SKIP LOCKED
         ) AS s;
-        SELECT MAX(l.id), MAX(l.id <> p_id) INTO v_head, v_others
-        FROM mq_group_lock AS l WHERE l.type = v_type AND l.group_key = v_group;
-        IF v_stripe IS NULL OR v_others THEN
-            LEAVE whole;
-        END IF;
+        SELECT MAX(l.id <> p_id) INTO v_others FROM mq_group_lock AS l WHERE l.type = v_type AND l.group_key = v_group;
+    END IF;
+    -- A due message may still be delayed: the rollback of the take also undid its promotion.
+    SELECT EXISTS (
+        SELECT * FROM mq_delayed WHERE type = v_type AND run_at = v_run_at AND id = p_id AND run_at > UTC_TIMESTAMP(6)
+    ) INTO v_later;
+    IF v_later OR v_others OR v_ordered AND v_stripe IS NULL THEN
+        LEAVE whole;
     END IF;
 
-    -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before mq_ready,
-    -- because a claim may be promoting the message.
-    SELECT MAX(d.attempts) + 1 INTO p_attempt
-    FROM (
-        SELECT attempts FROM mq_delayed
-        WHERE type = v_type AND run_at = v_run_at AND id = p_id AND run_at <= UTC_TIMESTAMP(6)
-        FOR UPDATE SKIP LOCKED
-    ) AS d;
+    CALL imq_leave_place(v_type, v_grouped, p_id, v_group, v_priority, v_run_at, p_attempt, v_error);
     IF p_attempt IS NOT NULL THEN
-        DELETE FROM mq_delayed WHERE type = v_type AND run_at = v_run_at AND id = p_id;
-    ELSEIF v_head IS NOT NULL THEN
-        LEAVE whole;
-    ELSEIF v_grouped THEN
-        SELECT MAX(g.attempts) + 1 INTO p_attempt
-        FROM (
-            SELECT attempts FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id FOR UPDATE SKIP LOCKED
-        ) AS g;
-        IF p_attempt IS NOT NULL THEN
-            DELETE FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id;
-        END IF;
-    ELSE
-        CALL imq_find_ready(v_type, p_id, v_priority, v_run_at, v_group, v_priority, v_lane, v_run_at);
-        SELECT MAX(r.attempts) + 1 INTO p_attempt
-        FROM (
-            SELECT attempts FROM mq_ready
-            WHERE type = v_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id
-            FOR UPDATE SKIP LOCKED
-        ) AS r;
-        IF p_attempt IS NOT NULL THEN
-            DELETE FROM mq_ready WHERE type = v_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id;
-        END IF;
-    END IF;
-    IF p_attempt IS NOT NULL THEN
-        IF v_ordered AND v_head IS NULL THEN
-            -- As after a claim: the message blocks its group.
-            INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (v_type, v_group, -1, p_id);
-        ELSEIF v_grouped AND NOT v_ordered THEN
+        IF v_ordered THEN
+            -- As after a claim: the message blocks its group. After a failure it does already.
+            INSERT IGNORE INTO mq_group_lock (type, group_key, place, id) VALUES (v_type, v_group, -1, p_id);
+        ELSEIF v_grouped THEN
             -- The message's ticket is not needed any more.
             CALL imq_issue_tickets(v_type, JSON_ARRAY(v_group));
         END IF;
-        SET p_type = v_type;
+        SET p_type = v_type, p_attempt = p_attempt + 1;
         CALL imq_consumer_name(NULL, p_consumer);
     END IF;
 END

@@ -11,11 +11,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_spend(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_tokens_take bigint DEFAULT 0;
-    IF p_rate > 0 THEN
-        -- Rounded up.
-        SET v_tokens_take = (p_count * p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate;
-    END IF;
+    -- Rounded up.
+    DECLARE v_tokens_take bigint DEFAULT COALESCE((p_count * p_rate_seconds * 1000000 + p_rate - 1) DIV NULLIF(p_rate, 0), 0);
     UPDATE mq_limited
     SET full_at = GREATEST(LEAST(full_at, v_now + INTERVAL p_rate_seconds SECOND), v_now) + INTERVAL v_tokens_take MICROSECOND
     WHERE type = p_type;

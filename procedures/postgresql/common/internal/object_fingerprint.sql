@@ -1,6 +1,5 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
 -- Arguments: p_name (a function of schema mq or mq_internal, or a view)
--- Returns: 32 hexadecimal digits; NULL when there is no such object
 --
 -- One query calls it for some hundred objects. With a low jit_above_cost PostgreSQL would compile each call: hence jit =
 -- off.

@@ -13,6 +13,7 @@ BEGIN
             WHEN 'unsuitable_table' THEN '50006'
             WHEN 'already_exists' THEN '50007'
             WHEN 'lease_lost' THEN '50008'
+            WHEN 'area_missing' THEN '50009'
         END;
 END
 $$;

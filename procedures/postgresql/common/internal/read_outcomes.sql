@@ -29,11 +29,10 @@ BEGIN
                     max(m.value #>> '{}') FILTER (WHERE m.key = 'error') AS error,
                     max(nullif(m.value::text, 'null')) FILTER (WHERE m.key = 'retry_after_seconds') AS retry,
                     bool_or(m.value::text IN ('true', '1')) FILTER (WHERE m.key = 'dead') AS dead,
-                    bool_and(m.value::text IN ('true', '1', 'false', '0', 'null')) FILTER (WHERE m.key = 'dead')
-                        AS is_flag,
                     bool_or(m.value::text IN ('true', '1')) FILTER (WHERE m.key = 'released') AS released,
-                    bool_and(m.value::text IN ('true', '1', 'false', '0', 'null')) FILTER (WHERE m.key = 'released')
-                        AS is_release
+                    min(m.key) FILTER (
+                        WHERE m.key IN ('dead', 'released') AND m.value::text NOT IN ('true', '1', 'false', '0', 'null')
+                    ) AS no_flag
                 FROM json_each(l.line::json) AS m (key, value)
             ) AS o
             CROSS JOIN LATERAL (
@@ -45,8 +44,7 @@ BEGIN
                     WHEN o.kind NOT IN ('string', 'null') THEN 'error must be a text'
                     WHEN o.retry !~ '^[0-9]{1,9}$' OR lpad(o.retry, 9, '0') > '315360000'
                         THEN 'retry_after_seconds must be 0 to 315,360,000'
-                    WHEN NOT o.is_flag THEN 'dead must be 0 or 1'
-                    WHEN NOT o.is_release THEN 'released must be 0 or 1'
+                    WHEN o.no_flag IS NOT NULL THEN o.no_flag || ' must be 0 or 1'
                     WHEN o.error IS NULL AND (o.dead OR o.retry IS NOT NULL)
                         THEN 'retry_after_seconds and dead need an error'
                     WHEN o.dead AND o.retry IS NOT NULL THEN 'dead excludes retry_after_seconds'

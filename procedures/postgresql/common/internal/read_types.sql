@@ -1,5 +1,4 @@
--- read_types: read a list of types.
--- Arguments: p_types (a type per line: see split_list)
+-- read_types: read a list of types, one per line (see split_list).
 -- Returns: 1 to 1,000 types in the order of the list, each once
 CREATE OR REPLACE FUNCTION mq_internal.read_types(p_types text) RETURNS text[]
 LANGUAGE plpgsql AS $$

@@ -1,6 +1,4 @@
--- require_read_committed: refuse a transaction of another isolation level, for create_feed and for queues that are
---     ordered or have limits.
--- Transaction: must be READ COMMITTED: each statement must see what others have committed
+-- require_read_committed: refuse a transaction whose statements do not see what others have committed since it began.
 CREATE OR REPLACE FUNCTION mq_internal.require_read_committed() RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

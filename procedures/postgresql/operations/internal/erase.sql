@@ -1,8 +1,7 @@
--- erase: delete messages that no consumer holds.
--- Arguments: p_states (the states to delete from: N, E or NE)
+-- erase: delete messages of one state, N or E.
 -- Returns: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: never waits for a claim
-CREATE OR REPLACE FUNCTION mq_internal.erase(p_queue mq.queue, p_ids bigint[], p_states text) RETURNS bigint
+CREATE OR REPLACE FUNCTION mq_internal.erase(p_queue mq.queue, p_ids bigint[], p_state text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     v_gone bigint[] := '{}';
@@ -10,7 +9,7 @@ DECLARE
     v_groups text[];
     v_rows tid[];
 BEGIN
-    IF p_states LIKE '%N%' THEN
+    IF p_state = 'N' THEN
         IF p_queue.grouped THEN
             PERFORM mq_internal.require_read_committed();
             SELECT array_agg(DISTINCT coalesce(m.group_key, '')) INTO v_groups FROM mq.message AS m WHERE m.id = ANY (p_ids);
@@ -31,8 +30,7 @@ BEGIN
                 ))
                 RETURNING id
             )
-            SELECT array_agg(id) INTO v_gone FROM gone;
-            v_gone := coalesce(v_gone, '{}');
+            SELECT coalesce(array_agg(id), '{}') INTO v_gone FROM gone;
         END IF;
         -- In a queue with groups, delete only the tickets of messages that are already deleted.
         v_rows := mq_internal.lock_places(p_queue.type, CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END, 'infinity');
@@ -52,21 +50,19 @@ BEGIN
         )
         SELECT array_agg(id) INTO v_more FROM gone;
         v_gone := v_gone || v_more;
-    END IF;
-    IF p_states LIKE '%E%' THEN
+    ELSE
         WITH gone AS (
             DELETE FROM mq.dead
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (p_ids) ORDER BY id FOR UPDATE SKIP LOCKED))
             RETURNING id
         )
-        SELECT array_agg(id) INTO v_more FROM gone;
-        v_gone := v_gone || v_more;
+        SELECT coalesce(array_agg(id), '{}') INTO v_gone FROM gone;
     END IF;
     DELETE FROM mq.message WHERE id = ANY (v_gone);
     DELETE FROM mq.result WHERE id = ANY (v_gone);
     -- The deleted message may have been a group's first message in a retry delay, a dead letter that stopped its group, or
     -- the one with its group's ticket. set_queue may have changed the settings meanwhile.
-    IF p_queue.grouped OR p_states LIKE '%E%' THEN
+    IF p_queue.grouped OR p_state = 'E' THEN
         WITH freed AS (
             DELETE FROM mq.group_lock
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id))

@@ -1,6 +1,5 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
 -- Arguments: p_table (ready, grouped, due or delayed: the two parts of delayed, or dead)
--- Transaction: reads only: the first and last index entries, and 400 messages by their id
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
@@ -12,6 +11,8 @@ DECLARE
     c_ends CONSTANT integer := 100;
     c_priorities CONSTANT integer := 16;
     v_priority integer := -32769;
+    v_after timestamptz := CASE p_table WHEN 'delayed' THEN p_now ELSE '-infinity' END;
+    v_until timestamptz := CASE p_table WHEN 'delayed' THEN 'infinity' ELSE p_now END;
     v_ends bigint[] := '{}';
     v_low bigint;
     v_size bigint;
@@ -33,13 +34,10 @@ BEGIN
     ELSIF p_table = 'grouped' THEN
         v_ends := ARRAY(SELECT id FROM mq.grouped WHERE type = p_type ORDER BY type, group_key, id LIMIT c_ends)
             || ARRAY(SELECT id FROM mq.grouped WHERE type = p_type ORDER BY type DESC, group_key DESC, id DESC LIMIT c_ends);
-    ELSIF p_table = 'due' THEN
-        v_ends := ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at <= p_now ORDER BY type, run_at, id LIMIT c_ends)
-            || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at <= p_now
-                ORDER BY type DESC, run_at DESC, id DESC LIMIT c_ends);
-    ELSIF p_table = 'delayed' THEN
-        v_ends := ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at > p_now ORDER BY type, run_at, id LIMIT c_ends)
-            || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at > p_now
+    ELSIF p_table IN ('due', 'delayed') THEN
+        v_ends := ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at > v_after AND run_at <= v_until
+                ORDER BY type, run_at, id LIMIT c_ends)
+            || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at > v_after AND run_at <= v_until
                 ORDER BY type DESC, run_at DESC, id DESC LIMIT c_ends);
     ELSE
         v_ends := ARRAY(SELECT n FROM mq.dead WHERE type = p_type ORDER BY type, died_at, id LIMIT c_ends)

@@ -1,6 +1,5 @@
 -- ask_to_be_woken: ask senders to notify listeners of a type for the next 15 seconds.
--- Returns: nothing; if another session is doing the same, nothing is written
--- Transaction: never waits
+-- Transaction: never waits; writes nothing while another session does the same
 --
 -- The lock is a row lock, not an advisory lock: any role that can connect could hold an advisory lock and prevent all
 -- notifications.

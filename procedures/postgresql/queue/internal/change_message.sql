@@ -1,7 +1,5 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
--- Arguments: p_on_conflict (replace or postpone)
--- Returns: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
---     already
+-- Returns: 1; 0: its state is not N, another transaction is claiming it, or it is due later already
 -- Transaction: waits for another change of the message, never for a claim
 --
 -- The message is locked first: two calls for it run one after the other. A claimed or dead message is not locked: its

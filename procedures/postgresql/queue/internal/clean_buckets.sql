@@ -1,5 +1,4 @@
--- clean_buckets: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of
---     limits.
+-- clean_buckets: clean up the token buckets of groups, and after a change of limits unblock stuck groups.
 -- Transaction: skips rows that others have locked
 --
 -- The first claim of each second calls this. A full bucket is the same as no bucket, so it is deleted. A bucket whose

@@ -1,7 +1,6 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used
---     up.
--- Arguments: p_attempts (the number of this attempt), p_retries (seconds; NULL: the policy's backoff; -1: dead-letter
---     it now), p_errors (cut to 4,000 characters)
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt.
+-- Arguments: p_retries (seconds; NULL: the policy's backoff; -1: dead-letter it now), p_errors (cut to 4,000 characters)
+-- Returns: the dead letters
 CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
     p_queue mq.queue, p_consumer text, p_ids bigint[], p_attempts smallint[], p_retries bigint[], p_errors text[]
 ) RETURNS bigint[]
@@ -23,8 +22,11 @@ BEGIN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
         SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies
     ), died AS (
+        -- The error's group: its first line, with # for each run of digits.
         INSERT INTO mq.dead (id, died_at, attempts, type, consumer, error, error_group)
-        SELECT id, v_now, attempt, type, p_consumer, error, mq_internal.error_group(error) FROM failed WHERE dies
+        SELECT id, v_now, attempt, type, p_consumer, error, rtrim(left(regexp_replace(split_part(split_part(
+            left(coalesce(error, ''), 500), chr(10), 1), chr(13), 1), '[0-9#]+', '#', 'g'), 200), ' ')
+        FROM failed WHERE dies
         RETURNING id
     )
     SELECT array_agg(id) INTO v_dead FROM died;

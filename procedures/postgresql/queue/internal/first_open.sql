@@ -1,5 +1,4 @@
--- first_open: the position of the first ticket whose group is not blocked, in an ordered queue in which many tickets come
---     before it.
+-- first_open: the position of the first ticket of an ordered queue whose group is not blocked.
 -- Returns: priority, run_at, id; NULL when the 250th ticket or one before it may be that
 --
 -- One hash table of the blocked groups: a search per ticket would take five times as long. work_mem only lets the planner

@@ -1,5 +1,4 @@
--- is_run: whether the ids of a batch are a run: each id is the one before it plus 1.
--- Returns: true or false; one scan of an index range returns the messages of a run, in this order
+-- is_run: whether each id of a batch is the one before it plus 1: then one scan of an index range returns the messages.
 CREATE OR REPLACE FUNCTION mq_internal.is_run(p_ids bigint[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

@@ -1,6 +1,5 @@
 -- lane: the lane of a message: its priority as five digits, and its group. Lanes have the order of the priorities.
--- Arguments: p_laned (whether the queue is fair or has groups)
--- Returns: NULL in another queue
+-- Arguments: p_laned (false: the queue is not fair and has no groups; the lane is NULL)
 --
 -- The planner puts the expression in the place of the call.
 CREATE OR REPLACE FUNCTION mq_internal.lane(p_laned boolean, p_priority integer, p_group_key text) RETURNS text

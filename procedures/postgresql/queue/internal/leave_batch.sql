@@ -9,6 +9,10 @@ DECLARE
     v_batch mq.batch;
     i integer;
 BEGIN
+    IF p_id IS NULL OR p_batch_key IS NULL THEN
+        PERFORM mq_internal.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
+            || ': must not be NULL');
+    END IF;
     SELECT * INTO v_batch FROM mq.batch AS b WHERE b.batch_key = p_batch_key FOR UPDATE;
     i := array_position(v_batch.ids, p_id);
     IF i IS NULL THEN

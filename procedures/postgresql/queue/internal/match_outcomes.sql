@@ -13,18 +13,16 @@ BEGIN
     SELECT array_agg(u.id) FILTER (WHERE o.error IS NOT NULL), array_agg(u.attempt) FILTER (WHERE o.error IS NOT NULL),
         array_agg(o.retry) FILTER (WHERE o.error IS NOT NULL), array_agg(o.error) FILTER (WHERE o.error IS NOT NULL),
         array_agg(u.id) FILTER (WHERE o.retry = -2), array_agg((u.attempt - 1)::smallint) FILTER (WHERE o.retry = -2),
+        array_agg(u.id) FILTER (WHERE o.error IS NULL AND o.retry IS NULL),
+        array_agg(u.attempt) FILTER (WHERE o.error IS NULL AND o.retry IS NULL),
         coalesce(array_agg(u.id) FILTER (WHERE p_named OR o.error IS NOT NULL OR o.retry = -2), '{}')
-    INTO failed, failed_attempts, retries, errors, released, released_attempts, v_named
+    INTO failed, failed_attempts, retries, errors, released, released_attempts, done, done_attempts, v_named
     FROM mq_internal.read_outcomes(p_outcomes) AS o
     JOIN unnest(p_batch.ids, p_batch.attempts) AS u (id, attempt) ON u.id = o.id;
     SELECT array_agg(u.id), array_agg(u.attempt) INTO left_ids, left_attempts
     FROM unnest(p_batch.ids, p_batch.attempts) AS u (id, attempt)
     WHERE u.id <> ALL (v_named);
-    IF p_named THEN
-        SELECT array_agg(u.id), array_agg(u.attempt) INTO done, done_attempts
-        FROM unnest(p_batch.ids, p_batch.attempts) AS u (id, attempt)
-        WHERE u.id = ANY (v_named) AND u.id <> ALL (coalesce(failed, '{}')) AND u.id <> ALL (coalesce(released, '{}'));
-    ELSE
+    IF NOT p_named THEN
         SELECT left_ids, left_attempts, NULL, NULL INTO done, done_attempts, left_ids, left_attempts;
     END IF;
 END

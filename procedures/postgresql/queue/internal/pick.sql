@@ -1,5 +1,4 @@
--- pick: take up to p_size ready messages of a type out of mq.ready, in claim order; before that, rescue expired claims,
---     promote due messages and send due schedules.
+-- pick: take up to p_size ready messages of a type out of mq.ready, in claim order.
 -- Arguments: p_take (true: called by take_batch; see pick_grouped)
 -- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
 -- Transaction: never waits for another claim

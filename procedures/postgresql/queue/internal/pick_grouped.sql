@@ -29,8 +29,6 @@ DECLARE
     c_groups CONSTANT integer := 250;
     -- A claim drops the tickets of blocked groups among this many, and passes over the others as a take does.
     c_tickets CONSTANT integer := CASE WHEN p_queue.fair THEN 100 ELSE 10000 END;
-    -- The highest weight of a group.
-    c_weight CONSTANT integer := 1000;
     v_type text := p_queue.type;
     v_now timestamptz := clock_timestamp();
     v_left integer := p_size;
@@ -47,7 +45,7 @@ DECLARE
     v_after_run_at timestamptz := coalesce(p_start.run_at, '-infinity');
     v_after_id bigint := coalesce(p_start.id - 1, 0);
     v_open record;
-    v_priority text := '';
+    v_priority text := CASE WHEN p_queue.fair THEN mq_internal.next_priority(p_queue.type, '') ELSE '' END;
     v_start mq.ring;
     v_place mq.ring;
     v_had integer;
@@ -67,9 +65,6 @@ DECLARE
     v_done text[] := '{}';
 BEGIN
     PERFORM mq_internal.require_read_committed();
-    IF p_queue.fair THEN
-        v_priority := mq_internal.next_priority(v_type, '');
-    END IF;
     WHILE v_priority IS NOT NULL LOOP
         IF p_queue.fair THEN
             v_tickets := mq_internal.read_lanes(p_queue, v_part, v_pass, false, v_priority, v_place);
@@ -379,10 +374,10 @@ BEGIN
         v_end := v_rows < v_part AND (NOT p_queue.fair OR v_taken.groups = 0);
         IF p_queue.fair AND v_rows > 0 THEN
             -- If the batch is full, the groups that come after the last taken one keep their turns, and this one the rest of its
-            -- own. Otherwise no turn is left.
+            -- own. Otherwise no turn is left: 1,000 is the highest weight.
             i := CASE WHEN v_left > 0 THEN v_rows
                 ELSE array_position(v_tickets.groups, v_taken.keys[cardinality(v_taken.keys)]) END;
-            v_place := ROW(v_tickets.n[i], CASE WHEN v_left > 0 THEN c_weight
+            v_place := ROW(v_tickets.n[i], CASE WHEN v_left > 0 THEN 1000
                 ELSE cardinality(array_positions(v_taken.keys, v_tickets.groups[i])) + CASE i WHEN 1 THEN v_had ELSE 0 END END,
                 v_type, v_priority, v_tickets.lanes[i]);
         END IF;

@@ -1,5 +1,4 @@
--- promote: move due messages from mq.delayed to mq.ready.
--- Arguments: p_after and p_until (due after p_after and up to p_until)
+-- promote: move messages that are due after p_after, and up to p_until, from mq.delayed to mq.ready.
 CREATE OR REPLACE FUNCTION mq_internal.promote(
     p_queue mq.queue, p_after timestamptz, p_until timestamptz, p_size bigint, OUT moved bigint,
     OUT first_run_at timestamptz

@@ -10,14 +10,28 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_scan_at timestamptz;
     v_due_at timestamptz;
-    v_queue mq.queue;
-    v_room record;
+    v_queue mq.queue := mq_internal.policy(p_type);
+    -- The latest time at which a limit allows the next message, as far as known (next token or end of a lease).
+    v_room_at timestamptz;
+    v_limited boolean;
+    v_batch record;
 BEGIN
-    v_queue := mq_internal.policy(p_type);
-    SELECT true AS room, NULL::timestamptz AS next_at INTO v_room;
-    IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
-        v_room := mq_internal.has_room(v_queue);
+    IF v_queue.rate > 0 THEN
+        SELECT mq_internal.full_after(full_at, v_now, 1, v_queue.rate, v_queue.rate_seconds)
+            - make_interval(secs => v_queue.rate_seconds) INTO v_room_at
+        FROM mq.limited
+        -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
+        -- See tokens.
+        WHERE type = p_type AND full_at <= v_now + make_interval(secs => v_queue.rate_seconds);
     END IF;
+    IF v_queue.max_active > 0 THEN
+        SELECT sum(cardinality(ids)) AS active, min(lease_until) AS lease_until INTO v_batch
+        FROM mq.batch WHERE type = p_type;
+        IF v_batch.active >= v_queue.max_active THEN
+            v_room_at := greatest(v_room_at, v_batch.lease_until);
+        END IF;
+    END IF;
+    v_limited := coalesce(v_room_at > v_now, false);
     -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_ring. They are
     -- not ready before the next one.
     SELECT coalesce(max(t.scan_at), '-infinity') INTO v_scan_at
@@ -27,7 +41,7 @@ BEGIN
     ) AS t
     WHERE t.scan_at BETWEEN v_now AND v_now + interval '1 second';
     v_due_at := mq_internal.next_due(p_type);
-    ready := CASE WHEN NOT v_queue.paused AND v_room.room AND (
+    ready := CASE WHEN NOT v_queue.paused AND NOT v_limited AND (
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
         OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
         OR v_scan_at <= v_now AND (
@@ -43,23 +57,21 @@ BEGIN
         (SELECT greatest(b.lease_until, v_scan_at) FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1),
         CASE WHEN v_due_at IS NOT NULL THEN greatest(v_due_at, v_scan_at) END
     ) INTO next_run_at;
-    IF NOT v_room.room AND (next_run_at < v_room.next_at OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)) THEN
-        next_run_at := v_room.next_at;
+    IF v_limited AND (next_run_at < v_room_at OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)) THEN
+        next_run_at := v_room_at;
     END IF;
-    reason := 'ready';
-    IF ready = 0 THEN
-        reason := CASE
-            WHEN v_queue.paused THEN 'paused'
-            WHEN NOT v_room.room AND (
-                EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
-                OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
-            ) THEN 'limited'
-            WHEN v_queue.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
-                THEN CASE WHEN v_queue.ordered THEN 'blocked' ELSE 'limited' END
-            WHEN v_due_at IS NOT NULL OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type) THEN 'delayed'
-            WHEN mq_internal.is_known(p_type) THEN 'empty'
-            ELSE 'unknown'
-        END;
-    END IF;
+    reason := CASE
+        WHEN ready = 1 THEN 'ready'
+        WHEN v_queue.paused THEN 'paused'
+        WHEN v_limited AND (
+            EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
+            OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
+        ) THEN 'limited'
+        WHEN v_queue.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
+            THEN CASE WHEN v_queue.ordered THEN 'blocked' ELSE 'limited' END
+        WHEN v_due_at IS NOT NULL OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type) THEN 'delayed'
+        WHEN mq_internal.is_known(p_type) THEN 'empty'
+        ELSE 'unknown'
+    END;
 END
 $$;

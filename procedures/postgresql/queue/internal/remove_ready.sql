@@ -8,7 +8,6 @@ DECLARE
     v_message record;
     v_queue mq.queue;
     v_rows tid[];
-    v_attempts smallint;
 BEGIN
     SELECT m.type, coalesce(m.group_key, '') AS group_key INTO v_message FROM mq.message AS m WHERE m.id = p_id;
     IF NOT FOUND THEN
@@ -26,7 +25,7 @@ BEGIN
                 SELECT FROM mq.group_lock AS l
                 WHERE l.type = v_message.type AND l.group_key = v_message.group_key
             )
-        RETURNING g.attempts INTO v_attempts;
+        RETURNING g.attempts + 1 INTO attempt;
     ELSIF v_queue.grouped THEN
         DELETE FROM mq.grouped AS g
         WHERE g.ctid = ANY (ARRAY(
@@ -34,10 +33,10 @@ BEGIN
             WHERE g2.type = v_message.type AND g2.group_key = v_message.group_key AND g2.id = p_id
             FOR UPDATE SKIP LOCKED
         ))
-        RETURNING g.attempts INTO v_attempts;
+        RETURNING g.attempts + 1 INTO attempt;
     ELSE
         v_rows := mq_internal.lock_places(v_message.type, ARRAY[p_id], 'infinity');
-        DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO v_attempts;
+        DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts + 1 INTO attempt;
     END IF;
     IF NOT FOUND THEN
         -- A due message may still be delayed: the rollback of the take also undid its promotion.
@@ -52,11 +51,10 @@ BEGIN
             ORDER BY d2.id
             FOR UPDATE SKIP LOCKED
         ))
-        RETURNING d.attempts INTO v_attempts;
+        RETURNING d.attempts + 1 INTO attempt;
     END IF;
     IF FOUND THEN
         type := v_message.type;
-        attempt := v_attempts + 1;
         consumer := mq_internal.consumer_name(NULL);
     END IF;
 END

@@ -1,5 +1,4 @@
--- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when
---     their attempts are used up.
+-- rescue: end up to p_batches expired claims of a type: their messages are ready again, or dead after the last attempt.
 CREATE OR REPLACE FUNCTION mq_internal.rescue(p_queue mq.queue, p_batches bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE

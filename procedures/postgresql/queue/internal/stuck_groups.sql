@@ -1,6 +1,5 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups,
---     and there should be none.
--- Returns: the group keys ('' for messages without one); no rows when all is well
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket: claims do not find them.
+-- Returns: the group keys ('' for messages without one); there should be none
 -- Transaction: reads only, from one snapshot, up to 10,000 entries of each table
 CREATE OR REPLACE FUNCTION mq_internal.stuck_groups(p_type text, p_most bigint) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$

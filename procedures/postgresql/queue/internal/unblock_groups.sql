@@ -1,12 +1,12 @@
 -- unblock_groups: unblock groups that are stuck. There should be none.
-CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(p_type text) RETURNS integer
+CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(p_type text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_queue mq.queue := mq_internal.policy(p_type);
     v_groups text[];
 BEGIN
     IF NOT v_queue.grouped THEN
-        RETURN 0;
+        RETURN;
     END IF;
     PERFORM mq_internal.require_read_committed();
     v_groups := ARRAY(SELECT * FROM mq_internal.stuck_groups(p_type, 1000));
@@ -17,6 +17,5 @@ BEGIN
         AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = l.id)
         AND NOT (v_queue.dead_stops_group AND EXISTS (SELECT FROM mq.dead AS e WHERE e.id = l.id));
     PERFORM mq_internal.issue_tickets(v_queue, v_groups);
-    RETURN cardinality(v_groups);
 END
 $$;

@@ -1,6 +1,4 @@
 -- consumer_name: a name for a process that passed none: its application name, or else its login, and its session id.
--- Arguments: @name (NULL: make one)
--- Returns: the name, at most 200 characters
 CREATE OR ALTER FUNCTION mq_internal.consumer_name (@name nvarchar(400))
 RETURNS nvarchar(400)
 AS

@@ -1,6 +1,5 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments: @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
--- Returns: never
 CREATE OR ALTER PROCEDURE mq_internal.raise_error
     @name varchar(200), @detail nvarchar(2000), @value nvarchar(2000) = NULL
 AS
@@ -14,6 +13,7 @@ BEGIN
         WHEN 'unsuitable_table' THEN 50006
         WHEN 'already_exists' THEN 50007
         WHEN 'lease_lost' THEN 50008
+        WHEN 'area_missing' THEN 50009
     END;
     IF @value IS NOT NULL
         SET @detail = STUFF(@detail, CHARINDEX(N'{}', @detail), 2, @value);

@@ -1,6 +1,5 @@
 -- require_key: convert a text to a batch key, and refuse a text that is not one.
 -- Arguments: @batch_key (a text: the error for a wrong one names the argument)
--- Returns: @key
 CREATE OR ALTER PROCEDURE mq_internal.require_key
     @batch_key nvarchar(max), @key uniqueidentifier OUTPUT
 AS

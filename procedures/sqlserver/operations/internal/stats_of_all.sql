@@ -1,5 +1,4 @@
 -- stats_of_all: the rows of queue_stats for all types that have a policy or a message.
--- Returns: the columns of queue_stats
 CREATE OR ALTER PROCEDURE mq_internal.stats_of_all
     @now datetime2(7)
 AS

@@ -1,5 +1,4 @@
 -- stats_of_one: the row of queue_stats for one type.
--- Returns: the columns of queue_stats
 -- Transaction: reads only, at the caller's level, at most 10,001 rows per number, and all claims
 CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
     @type nvarchar(400), @now datetime2(7)

@@ -10,6 +10,7 @@ CREATE OR ALTER PROCEDURE mq_internal.claim
 AS
 BEGIN
     DECLARE @ring bit, @paused bit, @limited bit, @counted bit, @in_groups bit, @most int, @batch_key uniqueidentifier = NEWID();
+    DECLARE @now datetime2(7), @until datetime2(7);
     SET @count = 0;
     SELECT @ring = ring, @paused = paused, @most = max_attempts, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
         @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,
@@ -27,7 +28,13 @@ BEGIN
     IF @count > 0 AND @limited = 1
         EXEC mq_internal.spend @type, @count, @counted;
     IF @count > 0
-        EXEC mq_internal.hold @batch_key, @type, @consumer, @lease_seconds, @counted, @in_groups, @most;
+    BEGIN
+        SET @now = SYSUTCDATETIME();
+        SET @until = DATEADD(SECOND, @lease_seconds, @now);
+        INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, counted, in_groups, type, consumer)
+        VALUES (@batch_key, @now, @until, @lease_seconds, @counted, @in_groups, @type, @consumer);
+        EXEC mq_internal.return_batch @batch_key, @until, @most;
+    END
     ELSE IF @of_many = 0
         EXEC mq_internal.return_batch NULL, NULL, NULL;
 END;

@@ -1,5 +1,4 @@
--- clean_buckets: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a
---     change of limits.
+-- clean_buckets: delete freed places and full buckets of groups, and after a change of limits unblock stuck groups.
 --
 -- The first claim of each second calls this.
 CREATE OR ALTER PROCEDURE mq_internal.clean_buckets

@@ -1,6 +1,5 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments: @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @consumer
--- Returns: @count: how many messages
 CREATE OR ALTER PROCEDURE mq_internal.complete_messages
     @key uniqueidentifier, @id bigint, @type nvarchar(400), @consumer nvarchar(400), @count bigint OUTPUT
 AS

@@ -1,5 +1,4 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used
---     up.
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt.
 -- Arguments: @type, @consumer, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds,
 --     NULL: the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
 -- Returns: @dead: number of new dead letters

@@ -1,6 +1,5 @@
 -- full_after: when a bucket is full again after tokens are spent.
 -- Arguments: @full_at (when it was to be full), @now, @size (tokens to spend), @rate, @seconds: see tokens
--- Returns: the time
 CREATE OR ALTER FUNCTION mq_internal.full_after (@full_at datetime2(6), @now datetime2(6), @size int, @rate int, @seconds int)
 RETURNS datetime2(6)
 AS

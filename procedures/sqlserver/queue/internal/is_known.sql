@@ -1,5 +1,4 @@
 -- is_known: whether a queue has settings, messages in any state, or marks of messages that were claimed from it.
--- Returns:     1 or 0
 -- Transaction: reads only; never waits: a row that is not committed counts
 CREATE OR ALTER FUNCTION mq_internal.is_known (@type nvarchar(400))
 RETURNS smallint

@@ -1,5 +1,4 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups,
---     and there should be none.
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket: claims do not find them.
 -- Returns: group_key and id of the first message, among the first 10,000 messages of the type
 -- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
 --

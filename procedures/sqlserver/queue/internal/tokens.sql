@@ -1,7 +1,6 @@
 -- tokens: how many whole tokens a bucket has.
 -- Arguments: @full_at (when the bucket is full again), @now, @rate (tokens of a full bucket, and tokens gained per
 --     @seconds), @seconds
--- Returns: 0 to @rate
 --
 -- Whole microseconds, rounded down; full_after rounds up. Rounding never allows an extra message.
 CREATE OR ALTER FUNCTION mq_internal.tokens (@full_at datetime2(6), @now datetime2(6), @rate int, @seconds int)

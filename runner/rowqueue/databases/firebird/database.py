@@ -11,10 +11,9 @@ from firebird.driver import Error
 from ..base import Conflict, Database, DatabaseError, Session, SqlFile
 from ..guard import in_file, lock_held
 from ..migrations import known
-from . import objects, rights, script, yoyo_tables
+from . import removal, rights, script, yoyo_tables
 from .address import parse
-from .connecting import NO_WAIT, PATIENCE, PATIENT, connect
-from .connection import Connection, cursor_of, forget_transaction, rows
+from .connection import NO_WAIT, PATIENCE, PATIENT, Connection, connect, cursor_of, forget_transaction, rows
 from .errors import translate, translated
 from .session import FirebirdSession
 from .statements import statements
@@ -88,10 +87,10 @@ class Firebird(Database):
 
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
         with self._opened("rowqueue apply") as connection:
-            if not objects.existing(connection, "TABLE", ["MQ_INSTALLED"]):
+            if not removal.existing(connection, "TABLE", ["MQ_INSTALLED"]):
                 return None
             needed = ["IMQ_INSTALLED_FILES", "IMQ_OBJECT_FINGERPRINT"]
-            found = objects.existing(connection, "PROCEDURE", needed) + objects.existing(connection, "FUNCTION", needed)
+            found = removal.existing(connection, "PROCEDURE", needed) + removal.existing(connection, "FUNCTION", needed)
             query = (
                 "SELECT name, kind, sha256, changed FROM imq_installed_files"
                 if set(found) == set(needed)
@@ -119,19 +118,19 @@ class Firebird(Database):
 
     def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection:
-            if not objects.existing(connection, "TABLE", ["MQ_POLLED"]):
+            if not removal.existing(connection, "TABLE", ["MQ_POLLED"]):
                 return []
-            return rows(connection, objects.ADOPTED)
+            return rows(connection, removal.ADOPTED)
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection:
-            watching = {name for (name,) in rows(connection, objects.WATCHING)}
-            return [f"{kind} {name}" for kind, name in rows(connection, objects.DEPENDENTS) if name not in watching]
+            watching = {name for (name,) in rows(connection, removal.WATCHING)}
+            return [f"{kind} {name}" for kind, name in rows(connection, removal.DEPENDENTS) if name not in watching]
 
     def uninstall(self) -> None:
         with self.installing(), self._opened("rowqueue uninstall", PATIENT) as connection:
             recorded = self.installed()
-            objects.drop(connection, recorded or ())
+            removal.drop(connection, recorded or ())
             yoyo_tables.forget(connection, known(self.name, recorded))
         # One of these has the lock's row.
         with self._opened("rowqueue uninstall", PATIENT) as connection:

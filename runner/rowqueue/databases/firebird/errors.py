@@ -4,7 +4,7 @@ import re
 
 from firebird.driver import Error
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, not_allowed, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, ReadOnly, TimedOut, not_allowed, not_installed, raised
 from ..guard import telling, translating
 
 # Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
@@ -65,12 +65,12 @@ def line(error: BaseException) -> str:
     return " ".join(part.lstrip("-") for part in str(error).split("\n") if part).strip() or type(error).__name__
 
 
-def _of_contract(text: str) -> QueueError | None:
+def _of_contract(text: str) -> Exception | None:
     """The numbered error that a procedure raised; None for other texts."""
     found = re.search(
         r"^-?MQ_(50\d{3})\n-?(.*?)(?:\n-?At (?:procedure|function|block|trigger|sub) .*)?\Z", text, re.M | re.S
     )
-    return QueueError(int(found[1]), " ".join(found[2].split("\n"))) if found else None
+    return raised(int(found[1]), " ".join(found[2].split("\n"))) if found else None
 
 
 def translate(error: BaseException) -> Exception:
@@ -78,8 +78,8 @@ def translate(error: BaseException) -> Exception:
     codes = set(getattr(error, "gds_codes", None) or ())
     state = getattr(error, "sqlstate", None) or ""
     message = line(error)
-    if _EXCEPTION in codes and (raised := _of_contract(str(error))):
-        return raised
+    if _EXCEPTION in codes and (numbered := _of_contract(str(error))):
+        return numbered
     if isinstance(error, AttributeError) or codes & _DISCONNECTS or (state.startswith("08") and _IO_ERROR not in codes):
         # The driver drops a connection that it has closed.
         return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)

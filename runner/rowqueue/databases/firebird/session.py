@@ -16,8 +16,7 @@ from ...install import contract
 from ..base import Conflict, DatabaseError, Disconnected, QueueError, Row, Session
 from ..guard import ENDED
 from .calls import EPOCH, bad_argument, compose, shape
-from .connecting import NO_WAIT, WAIT
-from .connection import Connection, cursor_of, forget_transaction, free, has_ended
+from .connection import NO_WAIT, WAIT, Connection, cursor_of, forget_transaction, free, has_ended
 from .errors import told, translate, translated
 from .events import Listener
 

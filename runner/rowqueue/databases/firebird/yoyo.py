@@ -12,8 +12,7 @@ from yoyo.exceptions import LockTimeout  # type: ignore[import-untyped]
 from ..base import Disconnected
 from ..yoyo import NoSavepoints, OwnLock, url
 from . import yoyo_tables
-from .connecting import PATIENT
-from .connection import Connection
+from .connection import PATIENT, Connection
 from .database import Firebird
 from .errors import translate
 from .statements import is_there

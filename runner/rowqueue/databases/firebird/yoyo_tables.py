@@ -5,10 +5,9 @@ from collections.abc import Iterable
 
 from firebird.driver import Error
 
-from .connecting import PATIENCE
-from .connection import Connection, cursor_of, forget_transaction, rows
+from .connection import PATIENCE, Connection, cursor_of, forget_transaction, rows
 from .errors import is_taken
-from .objects import existing
+from .removal import existing
 
 TABLES = {
     "yoyo_lock": '"locked" INT DEFAULT 1 NOT NULL, "ctime" TIMESTAMP, "pid" INT NOT NULL, PRIMARY KEY ("locked")',

@@ -8,14 +8,14 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ...install import contract
-from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
+from ..base import AREA, GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
-from . import clusters, connecting, options, removing, rights, script
-from .connection import Connection
+from . import address, clusters, removal, rights, script
+from .connection import Connection, connect
 from .errors import NOT_ALLOWED, line, number, translated
-from .removing import existing
+from .removal import existing
 from .session import MySQLSession
 
 _PACKET_HEAD = 1024  # bytes of max_allowed_packet that are reserved for everything but the text of a call
@@ -36,11 +36,11 @@ class MySQL(Database):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._named = options.parse(url)
+        self._named = address.parse(url)
 
     def open(self, application_name: str) -> Connection:
         """A driver connection in autocommit mode. Raises as `connect` does."""
-        return connecting.connect(self._named, application_name)
+        return connect(self._named, application_name)
 
     def open_own(self, application_name: str) -> Connection:
         """A connection for our own statements, with the settings that they need."""
@@ -111,7 +111,8 @@ class MySQL(Database):
         # DDL commits. A file is recorded after it has run, but without a fingerprint. It then counts as changed until
         # all files are done, and after an interruption a second `apply` does the rest.
         with self._reading("rowqueue apply") as cursor:
-            for file in files:
+            # An area gets its hash last: until then, require_area refuses its settings.
+            for file in sorted(files, key=lambda file: file.kind == AREA):
                 with in_file(file.name), translated():
                     for statement in statements(script.text(file)):
                         cursor.execute(statement)
@@ -145,9 +146,9 @@ class MySQL(Database):
     def uninstall(self) -> None:
         with self.installing(), self._reading("rowqueue uninstall") as cursor:
             recorded = self.installed()
-            removing.drop_objects(cursor, recorded or ())
-            removing.forget_migrations(cursor, known(self.name, recorded))
-            removing.drop_accounts(cursor)
+            removal.drop_objects(cursor, recorded or ())
+            removal.forget_migrations(cursor, known(self.name, recorded))
+            removal.drop_accounts(cursor)
 
 
 def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:

@@ -16,6 +16,7 @@ from ..base import (
     TimedOut,
     not_allowed,
     not_installed,
+    raised,
 )
 from ..guard import is_of_contract, telling, translating
 from ..values import invalid
@@ -110,7 +111,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     """The exception of this package for a driver's error. `closed`: the error closed the connection."""
     code, message = number(error), line(error)
     if of_contract(error):
-        return QueueError(code, message)
+        return raised(code, message)
     if closed or _is_of_interface(error):
         return Disconnected(message)
     if code in _TIMED_OUT:

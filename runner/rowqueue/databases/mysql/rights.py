@@ -74,9 +74,10 @@ def _is_like(name: str, pattern: str) -> bool:
 
 def _granted(cursor: Any) -> tuple[set[tuple[str, str, str]], set[str]]:
     """The grants that the files give as (right, object, account), and the queue's objects in this database."""
-    text = files.grants("mysql")
-    cursor.execute("SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()")
     known = contract.load()
+    cursor.execute("SELECT name FROM mq_installed WHERE kind = 'area'")
+    text = files.grants("mysql", {name for (name,) in cursor.fetchall()} & known.areas.keys())
+    cursor.execute("SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()")
     routines = {name for (name,) in cursor.fetchall()} & {*map(known.prefixed, known.objects("mysql"))}
     given = {("EXECUTE", name, "mq_owner") for name in routines}
     for roles, calls, reads in re.findall(r"(?s)grant_to\('([\w ]+)',\s+'(.*?)',\s+'(.*?)'\);", text):
@@ -168,9 +169,11 @@ def warnings(cursor: Any) -> list[str]:
             elif re.search(r" ON [^ ]+\.\* ", line) and " ON *.* " not in line:
                 found.append(f"{OWNER} should have rights only on single tables but has: {line}")
         cursor.execute(
-            "SELECT COUNT(*) FROM mysql.columns_priv WHERE user = 'mq_owner' AND db = 'mysql' AND table_name = 'db'"
+            "SELECT 1 FROM information_schema.routines"
+            " WHERE routine_schema = DATABASE() AND routine_name = 'imq_require_use' AND NOT EXISTS ("
+            "SELECT * FROM mysql.columns_priv WHERE user = 'mq_owner' AND db = 'mysql' AND table_name = 'db')"
         )
-        if cursor.fetchone() == (0,):
+        if cursor.fetchall():
             found.append(
                 f"{OWNER} may not read the server's grants: a polling table or feed serves only the user who created it"
             )

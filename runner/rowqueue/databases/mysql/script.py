@@ -6,7 +6,7 @@ from typing import Any
 from ..base import AREA, PROCEDURE, SqlFile
 from ..files import created, quoted
 from ..migrations import hashed, names
-from .connecting import SQL_MODE
+from .connection import SQL_MODE
 
 SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
 # Any login can take a lock whose name it knows. So the name is random, in a row that only the installing user can read.

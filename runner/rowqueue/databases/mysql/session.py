@@ -13,7 +13,7 @@ from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 from ...errors import Error
 from ...install import contract
 from ...messages import line_of
-from ..base import AreaMissing, DatabaseError, Disconnected, NotAllowed, Row, Session
+from ..base import AreaMissing, DatabaseError, Disconnected, NotAllowed, Row, Session, how_to_add
 from ..guard import guarded
 from ..values import invalid
 from .calls import compose, convert
@@ -63,7 +63,7 @@ class MySQLSession(Session):
         area = contract.load().procedures[procedure].area
         if isinstance(failure, NotAllowed) and area not in contract.CORE:
             with suppress(Error):
-                return failure if area in self.areas() else AreaMissing([area], failure.detail)
+                return failure if area in self.areas() else AreaMissing(f"{how_to_add([area])} ({failure.detail})")
         return failure
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:

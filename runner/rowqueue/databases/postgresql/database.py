@@ -1,6 +1,5 @@
-"""PostgreSQL: connecting, installing the queue, and questions about the whole database."""
+"""PostgreSQL: installing the queue, and questions about the whole database."""
 
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,43 +7,18 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 from .. import migrations
-from ..base import ROLES, Database, DatabaseError, Disconnected, NotAllowed, ReadOnly, Session, SqlFile
+from ..base import ROLES, Database, DatabaseError, NotAllowed, ReadOnly, Session, SqlFile
 from ..guard import in_file, lock_held
-from . import rights, script, yoyo_tables
+from . import removal, rights, script, yoyo_tables
+from .connection import connect, settings
 from .errors import READ_ONLY_HINT, line, translated
 from .session import PostgreSQLSession
 
-_log = logging.getLogger(__name__)
-
-# TCP keep-alive: a dead peer is detected within about a minute. The URL overrides these settings.
-_DEFAULTS = {
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "60000",
-}
 _INSTALL_SECONDS = 60
-_ENCODING = {"client_encoding": "utf8"}  # another one cannot represent every text
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
-
-# libpq distinguishes a refused login from an unreachable server only by the error text.
-_REFUSALS = (
-    "authentication failed",
-    "does not exist",
-    "no such",
-    "no password supplied",
-    "not permitted to log in",
-    "permission denied",
-    "pg_hba.conf",
-    "certificate",
-    "does not support SSL",
-    "invalid connection option",
-    "invalid port",
-)
 
 
 class PostgreSQL(Database):
@@ -65,32 +39,14 @@ class PostgreSQL(Database):
             reason = line(error).partition(' token: "')[0]
             raise ValueError(f"database URL: {reason}") from None
 
-    def _open(self, application_name: str) -> psycopg.Connection[Any]:
-        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters, **_ENCODING}
-        try:
-            connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
-        except (psycopg.Error, UnicodeError) as error:
-            message = line(error)
-            refused = any(text in message for text in _REFUSALS)
-            raise (DatabaseError if refused else Disconnected)(message) from error
-        if connection.info.parameter_status("TimeZone") not in {"UTC", "Etc/UTC"}:
-            # A parameter that poolers track per client. It makes the times in results UTC.
-            with translated():
-                connection.execute("SET TIME ZONE 'UTC'")
-        if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
-            # Also tracked by poolers; the driver reads times only in this style.
-            with translated():
-                connection.execute("SET datestyle = 'ISO'")
-        return connection
-
     @contextmanager
     def _opened(self, application_name: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection for the runner's own statements."""
-        with translated(), self._open(application_name) as connection:
+        with translated(), connect(self._parameters, application_name) as connection:
             yield connection
 
     def connect(self, application_name: str) -> Session:
-        connection = self._open(application_name)
+        connection = connect(self._parameters, application_name)
         with translated():
             # Settings for a user's own sessions may be unsuitable for claims.
             found = connection.execute(_ABOUT_SESSION).fetchone()
@@ -105,7 +61,7 @@ class PostgreSQL(Database):
         return PostgreSQLSession(connection)
 
     def yoyo_url(self) -> str:
-        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters, **_ENCODING}
+        parameters = settings(self._parameters, "rowqueue yoyo")
         with self._opened("rowqueue apply") as connection:
             schema = yoyo_tables.schema_of(connection)
             # Only if needed: through a pooler, the next statement may use another server connection.
@@ -118,7 +74,7 @@ class PostgreSQL(Database):
         # A transaction's lock: unlike a session's, it also works through a pooler in transaction mode.
         with ExitStack() as stack:
             stack.enter_context(translated())
-            connection = stack.enter_context(self._open("rowqueue apply"))
+            connection = stack.enter_context(connect(self._parameters, "rowqueue apply"))
             if reason := rights.unsuitable(connection):
                 raise DatabaseError(reason)
             # Before the transaction, because that must not lock yoyo's tables.
@@ -172,11 +128,11 @@ class PostgreSQL(Database):
         with self._opened("rowqueue uninstall") as connection:
             if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
                 return []
-            return connection.execute(_ADOPTED).fetchall()
+            return connection.execute(removal.ADOPTED).fetchall()
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection:
-            return [name for (name,) in connection.execute(_DEPENDENTS)]
+            return [name for (name,) in connection.execute(removal.DEPENDENTS)]
 
     def rights_problems(self) -> list[str]:
         with self._opened("rowqueue apply") as connection:
@@ -192,7 +148,7 @@ class PostgreSQL(Database):
             connection.execute("DROP SCHEMA IF EXISTS mq, mq_internal CASCADE")
             yoyo_tables.forget(connection, names)
             for role in ROLES:
-                _drop_role(connection, role)
+                removal.drop_role(connection, role)
 
 
 def _check_rights(connection: psycopg.Connection[Any]) -> None:
@@ -210,53 +166,3 @@ def _check_rights(connection: psycopg.Connection[Any]) -> None:
         raise NotAllowed(f"role {user} needs the right CREATE on database {database} to install")
     if not in_schema:
         raise NotAllowed(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
-
-
-def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
-    """Drop a role. Roles are server-wide: one that is used in another database stays."""
-    try:
-        with connection.transaction():
-            connection.execute(f"DROP ROLE IF EXISTS {role}")
-    except (psycopg.errors.DependentObjectsStillExist, psycopg.errors.InsufficientPrivilege) as error:
-        _log.warning("role %s stays: %s", role, line(error))
-
-
-_ADOPTED = """\
-SELECT p.name, CASE r.rolname WHEN current_user THEN '' ELSE r.rolname END
-FROM mq.polled AS p
-INNER JOIN pg_class AS c
-    ON c.oid = CASE p.queue_id
-        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq_internal.relation_of(p.table_schema, p.table_name)
-    END
-INNER JOIN pg_roles AS r ON r.oid = c.relowner
-WHERE r.rolname = current_user OR EXISTS (SELECT FROM mq.polled_row AS e WHERE e.name = p.name AND e.active)
-ORDER BY p.name
-"""
-
-# Objects that would be dropped with the schema, except the triggers of watched tables, which are the queue's own.
-_DEPENDENTS = """\
-WITH own AS (
-    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class
-    WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
-    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc
-    WHERE pronamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
-    UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
-), used AS (
-    SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation
-    FROM pg_depend AS d
-    INNER JOIN own AS o ON o.classid = d.refclassid AND o.oid = d.refobjid
-    LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
-    LEFT JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
-    LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
-    WHERE d.deptype = 'n' AND d.classid <> 'pg_trigger'::regclass
-)
-SELECT DISTINCT CASE
-    WHEN u.classid = 'pg_rewrite'::regclass THEN pg_describe_object('pg_class'::regclass, u.relation, 0)
-    ELSE pg_describe_object(u.classid, u.objid, u.objsubid)
-END
-FROM used AS u
-WHERE NOT EXISTS (
-    SELECT 1 FROM own AS o
-    WHERE (o.classid = u.classid AND o.oid = u.objid) OR (o.classid = 'pg_class'::regclass AND o.oid = u.relation)
-)
-"""

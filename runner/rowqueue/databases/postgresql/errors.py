@@ -6,7 +6,17 @@ from typing import Any
 import psycopg
 
 from ...install import contract
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, not_allowed, not_installed
+from ..base import (
+    Conflict,
+    DatabaseError,
+    Disconnected,
+    QueueError,
+    ReadOnly,
+    TimedOut,
+    not_allowed,
+    not_installed,
+    raised,
+)
 from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text
 
@@ -46,7 +56,7 @@ def translate(error: Exception, closed: bool = False, procedure: str = "") -> Ex
     state = _state(error)
     message = line(error)
     if state.isdigit() and is_of_contract(int(state)):
-        return QueueError(int(state), message)
+        return raised(int(state), message)
     lost = _is_a(error, "OperationalError") and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)

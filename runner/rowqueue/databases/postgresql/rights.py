@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from ...install import contract
 from .. import files
 from ..base import ROLES
 
@@ -16,9 +17,12 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
     known = {role for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq\\_%'")}
     query = "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
     may_create = connection.execute(query).fetchone() == (True,)
+    there = connection.execute("SELECT to_regprocedure('mq.version()') IS NOT NULL").fetchone() == (True,)
+    row = connection.execute("SELECT areas FROM mq.version()").fetchone() if there else None
+    granted = _granted(row[0] if row else None)
     for role in ROLES:
         if role in known:
-            rows = connection.execute(_WRONG_GRANTS, {"role": role, "granted": [*_granted()[role]]})
+            rows = connection.execute(_WRONG_GRANTS, {"role": role, "granted": [*granted[role]]})
             found += [line for (line,) in rows]
         elif may_create:  # other users cannot repair this; `apply` reports it
             found.append(f"role {role} does not exist")
@@ -29,10 +33,11 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 @cache
-def _granted() -> dict[str, set[str]]:
-    """The functions, tables and views that the grants of all areas name for each role."""
+def _granted(areas: str | None) -> dict[str, set[str]]:
+    """What the grants of these areas name for each role: functions, tables and views. None: of all areas."""
     found: dict[str, set[str]] = {role: set() for role in ROLES}
-    for roles, names in re.findall(r"grant_to\('([\w ]+)',\s+(.*?)\);", files.grants("postgresql"), re.DOTALL):
+    known = contract.load().areas.keys() & areas.split(",") if areas else None
+    for roles, names in re.findall(r"grant_to\('([\w ]+)',\s+(.*?)\);", files.grants("postgresql", known), re.DOTALL):
         for role in roles.split():
             found[role] |= {*re.findall(r"\w+", names)}
     return found

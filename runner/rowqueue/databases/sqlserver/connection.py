@@ -1,4 +1,4 @@
-"""pymssql's connection, guarded in the runner's transaction."""
+"""Connecting to SQL Server, and pymssql's connection, guarded in the runner's transaction."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,34 @@ from typing import Any
 import pymssql
 from pymssql import _mssql
 
+from .. import values
+from ..base import DatabaseError
 from ..guard import ENDED, SWALLOWED, Guarded
-from .errors import CONFLICTS, DEADLOCK, line, number, of_contract, tidy
+from .address import LOGIN_BYTES, Address
+from .errors import CONFLICTS, DEADLOCK, line, number, of_contract, tidy, unreachable
 
 _log = logging.getLogger(__name__)
 
 # An interrupted batch leaves nothing: an error ends the batch and rolls back its transaction.
 BEGIN = "SET XACT_ABORT ON; BEGIN TRANSACTION"
+# Filtered indexes need the first seven. The others override the server's `user options`: no implicit transactions, and
+# an error in a handler's own statement does not roll back the transaction.
+SESSION = "".join(
+    f"SET {option};"
+    for option in (
+        "ANSI_NULLS ON",
+        "ANSI_PADDING ON",
+        "ANSI_WARNINGS ON",
+        "ARITHABORT ON",
+        "CONCAT_NULL_YIELDS_NULL ON",
+        "NUMERIC_ROUNDABORT OFF",
+        "QUOTED_IDENTIFIER ON",
+        "ANSI_NULL_DFLT_ON ON",
+        "IMPLICIT_TRANSACTIONS OFF",
+        "XACT_ABORT OFF",
+        "TEXTSIZE 2147483647",
+    )
+)
 
 
 class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
@@ -129,3 +150,26 @@ class Cursor(pymssql.Cursor):  # type: ignore[misc]
     def nextset(self) -> Any:
         with self._watched():
             return super().nextset()
+
+
+def connect(address: Address, application_name: str, been_connected: bool) -> Connection:
+    """A driver connection in autocommit mode. Raises as `Database.connect`. `been_connected`: to this server before."""
+    if not address.database:
+        raise DatabaseError("no database is named: sqlserver://user@host/database")
+    name = values.program(application_name).encode()[:LOGIN_BYTES].decode("utf-8", "ignore")
+    _mssql.login_timeout = address.connect_seconds  # the driver has one setting for the whole process
+    try:
+        connected = _mssql.connect(
+            server=address.server,
+            user=address.user,
+            password=address.password,
+            database=address.database,
+            charset="UTF-8",
+            appname=name or " ",  # the driver would replace '' by its own name
+            tds_version="7.4",
+            encryption=address.encryption,
+            conn_properties=SESSION,
+        )
+    except _mssql.MSSQLException as error:
+        raise unreachable(error, address.server, been_connected) from error
+    return Connection(connected, False, True)

@@ -1,41 +1,20 @@
-"""SQL Server and Azure SQL: connecting, installing the queue, and questions about the whole database."""
+"""SQL Server and Azure SQL: installing the queue, and questions about the whole database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 import pymssql
-from pymssql import _mssql
 
-from .. import values
-from ..base import Database, DatabaseError, SchemaMissing, Session, SqlFile
+from ..base import Database, SchemaMissing, Session, SqlFile
 from ..guard import in_file, lock_held
 from ..migrations import known
-from . import removing, rights, script, suitable
-from .address import LOGIN_BYTES, parse
+from . import removal, rights, script, suitable
+from .address import parse
 from .babelfish import is_babelfish, replacing
-from .connection import BEGIN, Connection, Cursor
-from .errors import translate, translated, unreachable
+from .connection import BEGIN, Connection, Cursor, connect
+from .errors import translate, translated
 from .session import SQLServerSession
-
-# Filtered indexes need the first seven. The others override the server's `user options`: no implicit transactions, and
-# an error in a handler's own statement does not roll back the transaction.
-SESSION = "".join(
-    f"SET {option};"
-    for option in (
-        "ANSI_NULLS ON",
-        "ANSI_PADDING ON",
-        "ANSI_WARNINGS ON",
-        "ARITHABORT ON",
-        "CONCAT_NULL_YIELDS_NULL ON",
-        "NUMERIC_ROUNDABORT OFF",
-        "QUOTED_IDENTIFIER ON",
-        "ANSI_NULL_DFLT_ON ON",
-        "IMPLICIT_TRANSACTIONS OFF",
-        "XACT_ABORT OFF",
-        "TEXTSIZE 2147483647",
-    )
-)
 
 
 class SQLServer(Database):
@@ -59,27 +38,9 @@ class SQLServer(Database):
 
     def open(self, application_name: str) -> Connection:
         """A driver connection in autocommit mode. Raises as `connect` does."""
-        address = self._address
-        if not address.database:
-            raise DatabaseError("no database is named: sqlserver://user@host/database")
-        name = values.program(application_name).encode()[:LOGIN_BYTES].decode("utf-8", "ignore")
-        _mssql.login_timeout = address.connect_seconds  # the driver has one setting for the whole process
-        try:
-            connected = _mssql.connect(
-                server=address.server,
-                user=address.user,
-                password=address.password,
-                database=address.database,
-                charset="UTF-8",
-                appname=name or " ",  # the driver would replace '' by its own name
-                tds_version="7.4",
-                encryption=address.encryption,
-                conn_properties=SESSION,
-            )
-        except _mssql.MSSQLException as error:
-            raise unreachable(error, address.server, self._been_connected) from error
+        connection = connect(self._address, application_name, self._been_connected)
         self._been_connected = True
-        return Connection(connected, False, True)
+        return connection
 
     @contextmanager
     def _opened(self, application_name: str) -> Iterator[Connection]:
@@ -143,9 +104,9 @@ class SQLServer(Database):
         with self.installing(), self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
             names = known(self.name, self.installed())
             connection.command(BEGIN)
-            removing.drop_schema(cursor)
-            removing.forget_migrations(cursor, names)
-            removing.drop_roles(cursor)
+            removal.drop_schema(cursor)
+            removal.forget_migrations(cursor, names)
+            removal.drop_roles(cursor)
             connection.end()
 
 

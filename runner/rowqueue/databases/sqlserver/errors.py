@@ -5,7 +5,7 @@ import re
 import pymssql
 from pymssql import _mssql
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, not_allowed, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, ReadOnly, not_allowed, not_installed, raised
 from ..guard import is_of_contract, telling, translating
 
 # Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
@@ -137,7 +137,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     """The exception of this package for a driver's error. `closed`: the error closed the connection."""
     code, message = number(error), line(error)
     if of_contract(error):
-        return QueueError(code, message)
+        return raised(code, message)
     if code == _READ_ONLY:
         return ReadOnly(f"{message}: name the listener of the availability group, or the primary, in the URL")
     # An error without a number is the driver's own, nearly always for a closed connection.

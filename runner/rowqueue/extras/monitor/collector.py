@@ -19,8 +19,8 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ...consume.link import Outage
 from ...databases import Conflict, Database, NotAllowed, SchemaMissing, how_to_add
+from ...databases.link import Outage
 from ...escaping import escaped
 from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals, area_of
 from .parts import Parts, said

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from prometheus_client import CollectorRegistry
 
-from ...consume.health import Server
 from ...databases import Database, open_database
 from ...databases.url import shown
+from ..health import Server
 from .collector import QueueCollector
 
 log = logging.getLogger("rowqueue")

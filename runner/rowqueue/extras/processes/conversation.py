@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ...messages import DeadLetter, Item, Retry, worker_line
+from ...messages import DeadLetter, Item, Message, Record, Retry
 from .groups import CANNOT_START, TERM_SECONDS, Tail, end_group, environment, how_ended, kill_group
 
 PROTOCOL = "1"
@@ -20,6 +20,7 @@ LONGEST_LINE = 1 << 20
 SHOWN = 200  # characters of an invalid line that the error shows
 TAIL = 2_048
 _CHUNK = 65_536
+_LINE_ENDS = {"\x85", "\u2028", "\u2029"}
 _LOOK = 0.2  # seconds between two checks whether a silent process has ended: its children may keep its pipes open
 _LAST_WORDS = 0.5  # seconds to read the standard error of a process that has ended
 
@@ -262,3 +263,31 @@ class _Outgoing:
 def _shown(line: bytes) -> str:
     """The beginning of a line, for an error text."""
     return line[: 4 * SHOWN].decode("utf-8", "replace")[:SHOWN]
+
+
+def worker_line(item: Item) -> str:
+    """An item as a worker process receives it: the line of `as_json`, with headers as an object and always an id."""
+    if isinstance(item, Message):
+        line = item.as_json(_object(item.headers))
+    elif isinstance(item, Record):
+        line = f'{{"id": {item.id}, {item.as_json()[1:]}'
+    else:
+        line = item.as_json()
+    # Some languages also end a line at these. In JSON they occur only inside strings, where an escape means the same.
+    for end in _LINE_ENDS & set(line):
+        line = line.replace(end, f"\\u{ord(end):04x}")
+    return line
+
+
+def _object(headers: str | None) -> str | None:
+    """Headers that are a JSON object, as one line with all digits; None for anything else."""
+    try:
+        if headers and isinstance(json.loads(headers, parse_constant=_no_number), dict):
+            return headers.replace("\n", " ").replace("\r", " ")  # JSON has them only between values
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")

@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from ...consume.handling import read
 from ...databases import how_to_add
 from ...escaping import escaped
+from ..handling import read
 from ..monitor import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from ..monitor.counts import ESTIMATED, count, number, short_count
 from .asking import Reading

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...consume import handling
 from ...databases import how_to_add
+from .. import handling
 from ..monitor.counts import count
 
 CUT = 100_000  # characters of a body on the page of its message; the whole body can be downloaded
