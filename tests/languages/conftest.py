@@ -1,7 +1,7 @@
 """Tests of the clients in other languages that people copy from `examples/`: `make test-languages` runs them."""
 
 import signal
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -9,10 +9,8 @@ import pytest
 from languages import LANGUAGES, Language, Missing
 from rowqueue.databases import Database
 from servers import Server, product
-from suite import Client, create_orders
+from suite import Client, MakeClient, Start, create_orders
 
-Start = Callable[[Language, str], Sequence[str]]
-MakeClient = Callable[..., Client]
 LONGEST_LOG = 10_000  # the last characters that are shown
 
 

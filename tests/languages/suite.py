@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from languages import Language
 from rowqueue.databases import Database
 from servers import Server, engine
 
@@ -103,6 +104,10 @@ class Client:
             "LEASE_SECONDS": str(self.lease_seconds),
             "TZ": "Asia/Kolkata",  # clients must not depend on the process's time zone
         }
+
+
+Start = Callable[[Language, str], Sequence[str]]  # starts a client of a language; its command
+MakeClient = Callable[..., Client]
 
 
 def bodies(count: int) -> list[str]:

@@ -17,7 +17,7 @@ from languages import EXAMPLES, LANGUAGES, LARAVEL
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers import Server, engine
-from suite import until
+from support.waiting import until
 
 APPLICATION = EXAMPLES / "laravel"
 TESTS = Path(__file__).parent / "laravel"
@@ -38,7 +38,7 @@ _CREATE_ORDERS = {
     "mysql": "CREATE TABLE orders (id serial PRIMARY KEY, customer varchar(99) NOT NULL, mailed integer DEFAULT 0)",
 }
 
-pytestmark = [pytest.mark.language, pytest.mark.product("postgresql", "mysql", "mariadb")]
+pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
 
 
 class Shop:

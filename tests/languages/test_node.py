@@ -22,12 +22,13 @@ from languages import EXAMPLES
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers import Server, product
-from suite import create_orders, until
+from suite import create_orders
+from support.waiting import until
 
 PACKAGE = EXAMPLES / "node" / "rowqueue"
 PROGRAMS = Path(__file__).parent / "node"
 SENTENCE = "invalid_argument: type: must be"
-pytestmark = [pytest.mark.language, pytest.mark.product("postgresql", "mysql", "mariadb")]
+pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
 
 
 def npm(*command: str, folder: Path) -> str:

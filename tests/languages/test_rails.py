@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Start
 from languages import EXAMPLES, RAILS
-from outcomes import hostile_errors
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from servers import Server, engine, product
-from suite import until
+from suite import Start
+from support.outcomes import hostile_errors
+from support.waiting import until
 
-pytestmark = [pytest.mark.language, pytest.mark.one_engine, pytest.mark.product(*RAILS.drivers)]
+pytestmark = pytest.mark.product(*RAILS.drivers)
 # For tests of the worker, which meets the database only through the runner.
 of_the_worker = pytest.mark.product("postgresql")
 

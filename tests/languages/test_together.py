@@ -12,10 +12,9 @@ from itertools import cycle, islice
 from subprocess import Popen
 
 import pytest
-from conftest import MakeClient
 from languages import LANGUAGES
 from servers import Server, product
-from suite import FAIL, FAILURE, SIZE, Client, bodies
+from suite import FAIL, FAILURE, SIZE, Client, MakeClient, bodies
 from support.waiting import until
 
 MESSAGES = 5000

@@ -18,7 +18,7 @@ from rules import ROOT
 
 sys.path.append(str(ROOT / "tests" / "runner"))
 
-from pages import chromium
+from support.pages import chromium
 
 __all__ = ["chromium"]
 
