@@ -18,7 +18,7 @@ FROM information_schema.routines AS r
 INNER JOIN mq_installed AS i ON r.routine_name IN (CONCAT('mq_', i.name), CONCAT('imq_', i.name))
 WHERE r.routine_schema = DATABASE() AND i.kind = 'procedure' AND i.name <> 'grant_to';
 CALL imq_grant_to('''mq_owner''@''localhost''', @mq_calls, '');
--- Not in that call: on MariaDB, a procedure that is running counts as a recursive call of itself in a GRANT on it.
+-- Not in that call: on MariaDB, a procedure that is running counts as a recursive call in a GRANT on it.
 GRANT EXECUTE ON PROCEDURE imq_grant_to TO 'mq_owner'@'localhost';
 -- For transaction_level, which reads the isolation level of one transaction there.
 CALL imq_grant_owner(JSON_ARRAY(/*M! 'PROCESS ON *.*' */ /*!80000 'SELECT ON performance_schema.events_transactions_current' */));
