@@ -21,7 +21,7 @@ from support.queues import call
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.level(3)]
 
-CORE = ("common", "queue", "operations")
+PART = contract.load().with_needs(["fair", "schedules", "topics"])
 ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")
 
 
@@ -234,13 +234,13 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
 
 
 @pytest.mark.parametrize("where", ["in its place", "under another name", "on another server"])
-def test_a_core_is_restored_with_messages_in_every_state_and_extended(
+def test_a_part_is_restored_with_messages_in_every_state_and_extended(
     server: Server, empty_database: Database, private_server: Server, where: str
 ) -> None:
     """The other server has none of the accounts. A dump has no grants, which concerns databases of another name too."""
-    install.apply(empty_database, areas=["queue"])
+    install.apply(empty_database, areas=PART)
     with closing(empty_database.connect("before")) as session:
-        key, in_group = states.fill(session, core_only=True)
+        key, in_group = states.fill(session)
         before = states.content(session)
     dump, name = dumped(server, empty_database), empty_database.url.rpartition("/")[2]
     target, url = server, empty_database.url
@@ -257,11 +257,11 @@ def test_a_core_is_restored_with_messages_in_every_state_and_extended(
             target.query(target.url, f"DROP {kind} IF EXISTS {account_name}")
     restored = open_database(url)
     target.run_script(url, dump)
-    assert restored.areas() == CORE
+    assert restored.areas() == PART
     assert (where == "in its place") == (restored.rights_problems() == [])
     applied = install.apply(restored)
     assert (where == "in its place") == (applied == install.Applied())
-    assert restored.areas() == CORE and restored.rights_problems() == []
+    assert restored.areas() == PART and restored.rights_problems() == []
     with closing(restored.connect("after")) as session:
         assert states.content(session) == before
     install.apply(restored, areas=[*contract.load().areas])
