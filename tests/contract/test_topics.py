@@ -157,14 +157,14 @@ def test_a_hostile_pattern_takes_no_time(q: Queue, types: Callable[[str], Queue]
     bind(q, pattern)
     begun = time.monotonic()
     assert (bound(q, topic) == [pattern]) is matches(pattern, topic)
-    assert time.monotonic() - begun < 0.5
+    assert time.monotonic() - begun < 5  # one that tries all ways takes minutes
     # Many of them: the others are not slower either.
     with q.session.transaction():
         for n in range(20):
             call(q.session, "bind_topic", f"{pattern[:190].rstrip('.')}.{n}", q.name)
     begun = time.monotonic()
     bound(q, topic)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 10
 
 
 BAD = [
