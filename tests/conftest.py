@@ -131,8 +131,12 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
     if name is None:
         return not is_too_high
     names = _servers_for(item, level)
+    choice = zlib.crc32(item.nodeid.replace(str(name), "").encode())  # always the same
     if names and (level == 1 or (_level(item) == 1 and level < 4)):
-        names = [names[zlib.crc32(item.nodeid.replace(str(name), "").encode()) % len(names)]]  # always the same
+        names = [names[choice % len(names)]]
+    elif _level(item) == level == 3:  # one of MySQL and MariaDB
+        names = [other for other in names if servers.engine(other) == servers.engine(name)]
+        names = [names[choice % len(names)]] if name in names else []
     return name in names and not is_too_high
 
 
