@@ -974,7 +974,8 @@ def test_eight_callers_of_one_batch_half_of_which_roll_back_finish_each_message_
                     tasks.remove((id, key))
                     latest[0] = time.monotonic()
                 elif (id, key) in tasks:
-                    days = sql("SELECT COUNT(*) AS n FROM mq_batch WHERE lease_until > DATEADD(1 HOUR TO mq_utc_now())")
+                    condition = "type = %s AND lease_until > DATEADD(1 HOUR TO mq_utc_now())"
+                    days = sql(f"SELECT COUNT(*) AS n FROM mq_batch WHERE {condition}", queue)
                     assert days == [{"n": 0}], "the lease of a heartbeat that was rolled back"
                     assert time.monotonic() < latest[0] + FOR_GOOD, "nobody can finish it"
 
