@@ -38,7 +38,7 @@ _CREATE_ORDERS = {
     "mysql": "CREATE TABLE orders (id serial PRIMARY KEY, customer varchar(99) NOT NULL, mailed integer DEFAULT 0)",
 }
 
-pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
+pytestmark = [pytest.mark.level(1), pytest.mark.product("postgresql", "mysql", "mariadb")]
 
 
 class Shop:

@@ -28,7 +28,7 @@ from support.waiting import until
 PACKAGE = EXAMPLES / "node" / "rowqueue"
 PROGRAMS = Path(__file__).parent / "node"
 SENTENCE = "invalid_argument: type: must be"
-pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
+pytestmark = [pytest.mark.level(1), pytest.mark.product("postgresql", "mysql", "mariadb")]
 
 
 def npm(*command: str, folder: Path) -> str:

@@ -24,7 +24,7 @@ from suite import Start
 from support.outcomes import hostile_errors
 from support.waiting import until
 
-pytestmark = pytest.mark.product(*RAILS.drivers)
+pytestmark = [pytest.mark.level(1), pytest.mark.product(*RAILS.drivers)]
 # For tests of the worker, which meets the database only through the runner.
 of_the_worker = pytest.mark.product("postgresql")
 

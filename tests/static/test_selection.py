@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,13 @@ def test_one_is_enough(server_name):
 def test_one_per_value(server_name, n):
     pass
 
+@pytest.mark.parametrize("n", range(20))
+def test_many(server_name, n):
+    pass
+
 @pytest.mark.level(3)
-def test_slow(server_name):
+@pytest.mark.parametrize("n", range(20))
+def test_slow(server_name, n):
     pass
 
 @pytest.mark.product("mysql", "mariadb")
@@ -87,30 +93,37 @@ def test_level_1_runs_a_test_on_one_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [2, 3])
-def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_engine_or_product(tmp_path: Path, level: int) -> None:
-    newest = servers.newest(servers.engine if level == 2 else servers.product)
+def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_engine(tmp_path: Path, level: int) -> None:
+    newest = servers.newest(servers.engine)
     found, first = collected(tmp_path, level), collected(tmp_path, 1)
-    assert found["unmarked"] == [*newest]
-    assert found["of_two"] == [name for name in newest if name in MYSQL]
+    assert {*newest} <= {*found["unmarked"]} <= {*NEWEST}
+    assert {name for name in newest if name in MYSQL} <= {*found["of_two"]} <= {*MYSQL}
     assert found["value_of_one_product"] == [f"{FIREBIRD[-1]}-1"]
     for name in ("one_is_enough", "one_of_two", "one_per_value"):
         assert sorted(found[name]) == sorted(first[name])  # the same server in every run
-    assert [name for name in found["slow_value"] if name.endswith("-1")] == [f"{name}-1" for name in newest]
+    times = Counter(case.rpartition("-")[0] for case in found["many"])
+    assert {name: times[name] for name in newest} == dict.fromkeys(newest, 20)
     if level == 2:
+        assert {*times} == {*newest}
         assert not {"slow", "slow_without_server"} & found.keys()
         assert len(found["slow_value"]) == len(newest)
-        return
-    # A slow one runs on one server of each engine: its name decides between MySQL and MariaDB.
-    assert found["slow_without_server"] == [""]
-    for slow in (found["slow"], [name[:-2] for name in found["slow_value"] if name.endswith("-2")]):
-        assert {*slow} <= {*newest} and [servers.engine(name) for name in slow] == [
-            *map(servers.engine, servers.newest(servers.engine))
-        ]
+
+
+def test_level_3_runs_every_second_test_on_mariadb_and_a_slow_one_there_in_mysqls_place(tmp_path: Path) -> None:
+    found = collected(tmp_path, 3)
+    times, slow = ({case.rpartition("-")[::2] for case in found[name]} for name in ("many", "slow"))
+    for other in {*NEWEST} - {*servers.newest(servers.engine)}:
+        for cases in (times, slow):
+            assert 3 < len([n for name, n in cases if name == other]) < 17
+    for n in map(str, range(20)):
+        engines = [servers.engine(name) for name, of in slow if of == n]
+        assert sorted(engines) == sorted(map(servers.engine, servers.newest(servers.engine)))
+    assert found["slow_without_server"] == [""] and len(found["slow_value"]) > len(NEWEST)
 
 
 def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:
     found = collected(tmp_path, 4)
-    assert found["unmarked"] == found["slow"] == [*EVERY]
+    assert found["unmarked"] == [*EVERY] and len(found["slow"]) == 20 * len(EVERY)
     assert found["of_two"] == MYSQL
     assert found["one_is_enough"] == [*NEWEST]
     assert found["value_of_one_product"] == [f"{name}-1" for name in FIREBIRD]
