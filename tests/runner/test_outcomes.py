@@ -194,7 +194,7 @@ def test_a_max_statement_time_of_a_claim_is_logged_and_the_consumer_continues(
 ) -> None:
     role = f"limited_{queue[5:15]}"
     with server.login(database.url, role, "mq_consumer") as url:
-        sql(f"ALTER USER {role}@'%%' WITH MAX_STATEMENT_TIME 0.2")
+        sql(f"ALTER USER {role}@'%' WITH MAX_STATEMENT_TIME 0.2")
         with server.client(database.url) as other:
             other.execute("LOCK TABLES mq_message WRITE")
             running = start("consume", "--type", queue, "--handler", "jobs:record", url=url)
