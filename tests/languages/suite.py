@@ -83,8 +83,8 @@ class Client:
 
     def is_slow(self, type: str) -> bool:
         """Whether the only consumer finishes nothing more before a slow message."""
-        held = {row["body"] for row in self.held(type).values()}
-        return "slow" in held if self.batches else held == {"slow"}
+        held = [row["body"] for row in self.held(type).values()]
+        return "slow" in held if self.batches else held == ["slow"] * self.size
 
     def unfinished(self, type: str) -> int:
         """The messages that are neither completed nor dead."""
