@@ -190,9 +190,12 @@ def test_consumers_are_counted_by_status(collect: Collect, database: Database, s
             key[3]: n for key, n in figures(collector).items() if key[0] == "rowqueue_consumers" and key[2] == queue
         }
 
-    # The procedure decides how long a report may be overdue.
-    statuses = [row["status"] for row in session.call("list_consumers", queue)]
-    assert counted() == {status: statuses.count(status) for status in ("working", "silent", "stopped")}
+    def listed() -> dict[str, float]:
+        # The procedure decides how long a report may be overdue.
+        statuses = [row["status"] for row in session.call("list_consumers", queue)]
+        return {status: statuses.count(status) for status in ("working", "silent", "stopped")}
+
+    until(lambda: counted() == listed())
     until(lambda: counted() == {"working": 2, "silent": 1, "stopped": 1})
 
 
@@ -643,6 +646,8 @@ def test_connections_that_send_nothing_keep_nobody_out(start: Start, database: D
         one.close()
 
 
+# Not on Firebird: an exporter there ends only minutes later, when its client gives up the connection.
+@pytest.mark.product("postgresql", "mysql", "mariadb")
 def test_the_command_is_not_ready_while_no_database_answers(start: Start, database: Database) -> None:
     nowhere = f"{database.name}://user:secret@127.0.0.1:1/nowhere"
     running = start("exporter", "--port", 0, url=nowhere)

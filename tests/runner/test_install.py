@@ -222,7 +222,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
     good, other = (procedures / "cancel.sql").read_text(), (procedures / "peek.sql").read_text()
     # A changed result column needs the old procedure dropped first; PostgreSQL refuses to replace it.
     changed = good.replace("    count bigint", "    count bigint, more bigint")
-    (procedures / "cancel.sql").write_text(f"{changed}-- changed\n")
+    (procedures / "cancel.sql").write_text(changed.replace("\n-- ", "\n-- changed\n-- ", 1))
     (procedures / "peek.sql").write_text("CREATE nonsense\n")
     with pytest.raises(DatabaseError, match=r"^(cancel|peek)\.sql: "):
         install.apply(installed_database)
