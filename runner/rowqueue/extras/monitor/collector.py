@@ -173,8 +173,8 @@ class _Target:
         asked = [name for name in there if self._refused.get(name, began) <= began]
         parts = Parts()
         read = {name: parts.get(name, partial(self._part, looking, name), None) for name in asked}
-        # A part that is kept may be from a time when the account still had its rights.
-        if parts.errors.keys() >= {name for name in asked if name not in KEEP_SECONDS} and parts.errors:
+        # The incidents are those that the account may read: without any right there are none, and no error.
+        if parts.errors and parts.errors.keys() >= {*asked} - {"incidents"}:
             self._refused.clear()  # after an installation or a grant, all may succeed the next time
             raise next(iter(parts.errors.values()))
         self._refuse(parts.errors)
