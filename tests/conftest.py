@@ -8,7 +8,7 @@ import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -299,16 +299,29 @@ def template(server: servers.Server, pytestconfig: pytest.Config) -> Iterator[st
     server.drop_database(url)
 
 
+@pytest.fixture(scope="session")
+def install_database(
+    server: servers.Server, template: str | None, pytestconfig: pytest.Config
+) -> Callable[[], AbstractContextManager[Database]]:
+    """Makes databases with the queue installed: with install_database() as database."""
+
+    @contextmanager
+    def make() -> Iterator[Database]:
+        url = server.create_database() if template is None else server.copy_database(template)
+        database = open_database(url)
+        if template is None:
+            install.apply(database, areas=_areas(pytestconfig))
+        yield database
+        server.drop_database(url)
+
+    return make
+
+
 @pytest.fixture
-def installed_database(server: servers.Server, template: str | None, pytestconfig: pytest.Config) -> Iterator[Database]:
+def installed_database(install_database: Callable[[], AbstractContextManager[Database]]) -> Iterator[Database]:
     """A database with the queue installed, for one test."""
-    if template is None:
-        url = server.create_database()
-        install.apply(open_database(url), areas=_areas(pytestconfig))
-    else:
-        url = server.copy_database(template)
-    yield open_database(url)
-    server.drop_database(url)
+    with install_database() as database:
+        yield database
 
 
 @pytest.fixture

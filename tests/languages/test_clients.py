@@ -62,7 +62,8 @@ def test_each_message_is_done_once(client: Client) -> None:
     wrong = {id: survivors[id, body] for id, body in survivors | expected if survivors[id, body] != expected[id, body]}
     assert wrong == {}
     assert of_killed - {id for id, _ in client.handled("killed")}, "it was killed in the midst of its work"
-    assert min(len(client.handled("first")), len(client.handled("second"))) >= SIZE
+    # On a busy machine one has done nearly all of the others before the other has started.
+    assert client.handled("first") and client.handled("second")
     rows = {row["id"]: row for row in client.messages(type) if row["id"] in of}
     assert {id: row["state"] for id, row in rows.items()} == {
         id: "E" if body in (FAIL, "dead") else "C" for id, body in of.items()

@@ -19,11 +19,11 @@ from rowqueue.extras.web import connections, shown
 from rowqueue.extras.web.pages import PAGES
 from rowqueue.install import apply as install
 from support.outcomes import dead_letter
-from support.pages import TOKEN, Serve, Site, serve
+from support.pages import TOKEN, Serve, Site, database, serve
 from support.processes import Running
 from support.waiting import until
 
-__all__ = ["serve"]
+__all__ = ["database", "serve"]
 
 pytestmark = pytest.mark.level(1)
 

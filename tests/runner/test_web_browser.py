@@ -11,11 +11,11 @@ import pytest
 from rowqueue.databases import Database, Session
 from rowqueue.extras.web.pages import PAGES
 from support.outcomes import dead_letter
-from support.pages import Serve, Site, chromium, serve
+from support.pages import Serve, Site, chromium, database, serve
 from support.waiting import until
 from test_web import dead_letters
 
-__all__ = ["chromium", "serve"]
+__all__ = ["chromium", "database", "serve"]
 
 pytestmark = pytest.mark.product("postgresql")
 

