@@ -134,10 +134,12 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
     choice = zlib.crc32(item.nodeid.replace(str(name), "").encode())  # always the same
     if names and (level == 1 or (_level(item) == 1 and level < 4)):
         names = [names[choice % len(names)]]
-    elif level == 3 and name in names:  # MariaDB runs MySQL's SQL: every second test, and a slow one in MySQL's place
+    elif level == 3 and name in names:  # MariaDB runs MySQL's SQL: every eighth test, and every second slow one instead
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
-        is_second = choice % 2 == 0
-        names = others or [newest] if is_second and _level(item) == 3 else [newest, *(others if is_second else ())]
+        if _level(item) == 3:
+            names = others or [newest] if choice % 2 == 0 else [newest]
+        else:
+            names = [newest, *(others if choice % 8 == 0 else ())]
     return name in names and not is_too_high
 
 

@@ -141,7 +141,7 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
     assert stats["active"] + stats["expired"] == server.query(url, active, type)[0]["n"]
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
     "ordered", [pytest.param(0, id="plain", marks=pytest.mark.level(4)), pytest.param(1, id="ordered")]
 )

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 
+import pytest
 from rowqueue.databases import Session
 from support.crowd import Crowd, Member, numbers
 from support.outcomes import dead_letter
@@ -43,6 +44,7 @@ def redrive_errors(member: Member, type: str) -> Counter[str]:
     return made
 
 
+@pytest.mark.level(3)
 def test_every_death_is_counted_and_redriven_once(crowd: Crowd, session: Session, queue: str) -> None:
     session.call("send_batch", queue, numbers(0, MESSAGES))
     consumers = crowd.start(fail_all, queue, count=16)

@@ -613,6 +613,7 @@ def test_a_ring_may_have_a_limit_of_its_type(q: Queue) -> None:
     assert (policy["ring"], policy["max_active"], policy["rate"]) == (1, 2, 5)
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("setting", ["ring", "fair"])
 @pytest.mark.parametrize("default", [0, 1])
 def test_a_new_queue_has_the_changed_defaults(

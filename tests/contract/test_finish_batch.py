@@ -271,6 +271,7 @@ def test_finish_batch_takes_its_own_failures_into_the_next_batch_when_they_are_d
     assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
 
 
+@pytest.mark.level(3)
 def test_finish_batch_fails_10000_messages_at_once(q: Queue) -> None:
     sent = q.send_many(10_000)
     q.on("finish_batch", q.claim_key(10_000), joined(*(dead_letter(id, "broken") for id in sent)))

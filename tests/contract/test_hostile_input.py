@@ -144,7 +144,7 @@ def big(filler: str) -> str:
     return filler * (BIG // len(filler.encode()))
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3)
 @pytest.mark.parametrize("filler", ["x", "é", "😀", "'", "\\", "\n"])
 def test_a_body_of_16_mib_comes_back_byte_for_byte(q: Queue, filler: str) -> None:
     body = big(filler)

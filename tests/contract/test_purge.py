@@ -46,6 +46,7 @@ def test_purge_leaves_other_types_alone(q: Queue) -> None:
     assert set(other.states()) == set(found.values())
 
 
+@pytest.mark.level(3)
 def test_purge_deletes_as_many_as_its_size(q: Queue) -> None:
     q.send_many(10_000)
     q.send()
@@ -121,6 +122,7 @@ def test_purge_never_waits_for_a_session_that_completes(q: Queue, other: Queue) 
     assert len(q.rows()) == 1 and q.count("purge", "C", in_an_hour()) == 1
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("others", [0, 1])
 def test_purge_empties_a_partition_that_is_wholly_of_the_queue_and_older(
     installed_database: Database, q: Queue, others: int

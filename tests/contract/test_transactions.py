@@ -507,7 +507,7 @@ def fails(prepared: Call, goes_on: bool) -> bool:
     return failed
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3)
 @each
 def test_a_call_that_fails_halfway_changes_nothing(prepared: Call) -> None:
     """One kind of change after the other fails, inside the caller's transaction, which continues, and outside one."""

@@ -56,6 +56,7 @@ def connection(server: Server, installed_database: Database) -> Iterator[Any]:
         connection.close()
 
 
+@pytest.mark.level(3)
 def test_queue_health_names_each_index_that_is_missing(
     connection: Any, server: Server, installed_database: Database
 ) -> None:

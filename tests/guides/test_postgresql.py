@@ -68,6 +68,7 @@ def test_every_statement_of_the_guide_runs_in_its_order(private_server: LocalPos
     assert private_server.query(url, "SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq%%'") == []
 
 
+@pytest.mark.level(3)
 def test_the_owner_of_the_guide_can_read_other_users_sessions_and_no_more(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     psql(url, statements(GUIDE, OWNERSHIP)[0])

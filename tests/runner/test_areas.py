@@ -98,6 +98,7 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
     assert install.apply(core) == install.Applied()
 
 
+@pytest.mark.level(3)
 def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_it(
     core: Database, empty_database: Database, server: Server, run_script: Callable[..., str]
 ) -> None:
@@ -117,6 +118,7 @@ def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_
     assert install.apply(empty_database) == install.Applied()
 
 
+@pytest.mark.level(1)
 @pytest.mark.parametrize("role", [None, "mq_operator"])
 def test_a_call_of_an_area_that_is_not_installed_names_the_command(
     core: Database, server: Server, role: str | None
@@ -132,6 +134,7 @@ def test_a_call_of_an_area_that_is_not_installed_names_the_command(
     )
 
 
+@pytest.mark.level(1)
 @pytest.mark.parametrize("setting", ["ring", "fair"])
 def test_a_setting_of_an_area_that_is_not_installed_is_refused_and_changes_nothing(
     core: Database, server: Server, setting: str
@@ -155,6 +158,7 @@ def test_a_setting_of_an_area_that_is_not_installed_is_refused_and_changes_nothi
             assert row[setting] == 0
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("setting", ["ring", "fair"])
 def test_claims_of_a_queue_whose_area_was_not_restored_are_refused_until_it_is_added(
     core: Database, server: Server, setting: str

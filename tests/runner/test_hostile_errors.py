@@ -30,6 +30,7 @@ CONSUMERS = {
 }
 
 
+@pytest.mark.level(1)
 @pytest.mark.parametrize("kind", CONSUMERS)
 def test_no_text_of_an_error_touches_another_message(
     runner: Runner, session: Session, sql: Sql, server: Server, queue: str, kind: str

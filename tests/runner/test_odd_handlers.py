@@ -16,6 +16,8 @@ from support.polling import SHAPES, Polled
 from support.processes import Log, Running
 from support.queues import Queue, make_feed
 
+pytestmark = pytest.mark.level(1)
+
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
 

@@ -18,6 +18,8 @@ from support.messages import counts, send
 from support.processes import Log, Running
 from support.waiting import until
 
+pytestmark = pytest.mark.level(1)
+
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -113,7 +113,7 @@ def test_output_while_the_program_ends_is_dropped(database: Database) -> None:
     watched.close()
 
 
-@pytest.mark.level(2)
+@pytest.mark.level(1)
 @pytest.mark.parametrize("is_wide", [False, True])
 def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str, is_wide: bool) -> None:
     dead(session, name, "broken")

@@ -71,7 +71,7 @@ class Part:
         return self.database.url
 
 
-@pytest.fixture(scope="module", params=[CORE_ONLY, *ADDED])
+@pytest.fixture(scope="module", params=[CORE_ONLY, *(pytest.param(name, marks=pytest.mark.level(4)) for name in ADDED)])
 def part(request: pytest.FixtureRequest, server: Server) -> Iterator[Part]:
     """The core only; or all areas except for one and those that need it."""
     there = [name for name in ADDED if request.param not in (CORE_ONLY, *contract.load().with_needs([name]))]

@@ -104,9 +104,7 @@ def catalog_by_script(server: Server) -> list[str]:
 
 
 @pytest.mark.level(3)
-@pytest.mark.parametrize(
-    "part", [0.1, pytest.param(0.3, marks=pytest.mark.level(4)), pytest.param(0.6, marks=pytest.mark.level(4)), 0.95]
-)
+@pytest.mark.parametrize("part", [0.1, *(pytest.param(part, marks=pytest.mark.level(4)) for part in (0.3, 0.6, 0.95))])
 def test_an_interrupted_script_continues_when_it_is_run_again(
     server: Server, part: float, catalog_by_script: list[str]
 ) -> None:
@@ -177,6 +175,7 @@ def test_the_database_of_the_servers_users_is_refused(server: Server) -> None:
         install.apply(open_database(url))
 
 
+@pytest.mark.level(3)
 def test_a_read_only_database_is_refused_and_what_is_installed_says_so(server: Server) -> None:
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
@@ -199,6 +198,7 @@ def test_a_read_only_database_is_refused_and_what_is_installed_says_so(server: S
     server.drop_database(url)
 
 
+@pytest.mark.level(3)
 def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Database, server: Server) -> None:
     install.apply(empty_database)
     assert empty_database.rights_problems() == []
@@ -227,7 +227,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
     assert empty_database.rights_problems() == []
 
 
-@pytest.mark.level(3)
+@pytest.mark.level(4)
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
     """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
@@ -241,7 +241,7 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
     assert "MQ_CANCEL belongs to" in " ".join(applied.notices)
 
 
-@pytest.mark.level(3)
+@pytest.mark.level(4)
 def test_an_owner_who_is_not_an_administrator_can_apply_despite_grants_by_sysdba(server: Server, queue: str) -> None:
     """The owner cannot revoke grants of another user: they are reported, for an administrator."""
     url = server.create_database()
@@ -356,7 +356,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     server.drop_database(url)
 
 
-@pytest.mark.level(3)
+@pytest.mark.level(4)
 @pytest.mark.parametrize("by", ["runner", "script"])
 def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, tmp_path: Path) -> None:
     """Some procedures have another text on 5.0."""
@@ -388,6 +388,7 @@ def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, t
     server.drop_database(other)
 
 
+@pytest.mark.level(3)
 def test_a_restored_core_is_a_core_and_can_be_extended(server: Server, tmp_path: Path) -> None:
     assert isinstance(server, LocalFirebird)
     url, other = server.create_database(), server.create_database()

@@ -101,6 +101,7 @@ def content(sql: Sql, queue: str) -> list[list[str]]:
 # ---- cursors ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("procedure", ["claim_batch", "claim_any", "take_batch", "finish_batch"])
 def test_a_caller_that_fetches_a_few_rows_and_commits_has_the_whole_batch(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str
@@ -146,6 +147,7 @@ def test_a_caller_that_fetches_a_few_rows_and_rolls_back_has_nothing(
     assert content(sql, queue) == before
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
 def test_two_takes_are_fetched_side_by_side_in_one_transaction(
     raw: Open, session: Session, queue: str, sql: Sql, ending: str
@@ -225,6 +227,7 @@ def test_a_failure_waits_while_another_transaction_is_in_the_way_of_its_key(
 # ---- locks -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("procedure", ["claim_batch", "take_batch"])
 @pytest.mark.parametrize("holder", ["claim_batch", "take_batch", "count_attempt", "cancel", "purge"])
 def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(

@@ -274,6 +274,7 @@ def test_one_message_is_found_without_reading_others(server: Server, backlog: st
         assert count < (100 + ACTIVE // 1_000 if state != "A" else 3_000)
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("group", ["g", "none"])
 def test_a_search_by_group_reads_ten_thousand_of_each_state(server: Server, backlog: str, group: str) -> None:
     with server.client(backlog) as connection:

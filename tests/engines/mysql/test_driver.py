@@ -565,6 +565,7 @@ def test_rights_that_come_from_an_active_role_count(
         change(f"DROP ROLE {role}")
 
 
+@pytest.mark.level(3)
 def test_an_interrupted_apply_is_finished_by_the_next(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -594,6 +595,7 @@ def test_yoyos_own_backend_applies_the_migrations_too(empty_database: Database) 
     assert install.pending(empty_database) == []
 
 
+@pytest.mark.level(3)
 def test_roles_and_the_owner_stay_while_another_database_needs_them(
     database: Database, empty_database: Database, server: Server, caplog: pytest.LogCaptureFixture, queue: str
 ) -> None:
@@ -622,6 +624,7 @@ def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(priv
     assert not private_server.query(url, accounts)
 
 
+@pytest.mark.level(3)
 def test_uninstall_leaves_the_users_own_tables(empty_database: Database, server: Server) -> None:
     server.query(empty_database.url, "CREATE TABLE mq_of_the_user (id integer)")
     install.apply(empty_database)

@@ -308,6 +308,7 @@ def test_a_user_without_a_role_may_call_nothing_from_another_database(server: Se
             open_database(url).connect("nobody")
 
 
+@pytest.mark.level(3)
 def test_queue_health_names_the_right_that_the_owner_lacks_and_does_without(
     installed_database: Database, server: Server
 ) -> None:
@@ -352,7 +353,9 @@ def test_the_text_of_a_check_is_not_executed(attacker: tuple[Client, str], sql: 
 
 
 @pytest.mark.level(3)
-@pytest.mark.parametrize("table", ["mq_message", "mq_polled", "mq_subscription"])
+@pytest.mark.parametrize(
+    "table", ["mq_message", "mq_polled", pytest.param("mq_subscription", marks=pytest.mark.level(4))]
+)
 def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     attacker: tuple[Client, str], server: Server, database: Database, sql: Sql, table: str
 ) -> None:
@@ -438,7 +441,7 @@ def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Da
     assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))
 
 
-@pytest.mark.level(3)
+@pytest.mark.level(4)
 def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(private_server: Server) -> None:
     server = private_server
     database = open_database(server.create_database())

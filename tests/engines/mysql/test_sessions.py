@@ -18,6 +18,7 @@ def bodies(server: Server, database: Database) -> list[str]:
     return [row["body"] for row in server.query(database.url, "SELECT body FROM mq_message ORDER BY id")]
 
 
+@pytest.mark.level(3)
 def test_a_server_without_autocommit_keeps_what_apply_the_script_and_a_session_do(private_server: Server) -> None:
     server = private_server
     server.query(server.url, "SET GLOBAL autocommit = 0")

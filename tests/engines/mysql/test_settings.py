@@ -147,6 +147,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
         session.call("queue_health")
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("name", GLOBALS)
 def test_a_server_may_be_set_up_in_any_way(made: Callable[..., LocalMySQL], name: str) -> None:
     server = made(**STARTED[name])

@@ -112,6 +112,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     }
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("wrong", LEVELS)
 def test_no_procedure_claims_or_finishes_inside_a_transaction_of_another_level(
     client: Client, arguments: dict[str, tuple[Any, ...]], queue: str, sql: Query, wrong: str
@@ -142,6 +143,7 @@ def test_calls_on_users_tables_check_the_level_first(client: Client, procedure: 
         client.execute("COMMIT")
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("own", LEVELS)
 @pytest.mark.parametrize("procedure", CLAIMING)
 def test_outside_a_transaction_every_isolation_level_works_and_stays_unchanged(
@@ -317,6 +319,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql: Query, settings: str) -> None:
     client.execute(f"SET SESSION {settings}")

@@ -90,6 +90,7 @@ def works(session: Session, run: Sql) -> None:
     assert session.call("unadopt_table", "orders") == [{"affected": 1}]
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("options", [[], ["--no-owner", "--no-acl"]], ids=["as it is", "no owner, no acl"])
 @pytest.mark.parametrize("roles", [True, False], ids=["roles", "no roles"])
 def test_a_restored_queue_is_put_right_by_apply(
@@ -127,7 +128,10 @@ def test_a_restored_queue_is_put_right_by_apply(
 
 @pytest.mark.level(3)
 @pytest.mark.parametrize("owner", ["same", "other"])
-@pytest.mark.parametrize(("old", "new"), [(15, 15), (18, 18), (15, 18)])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [pytest.param(15, 15, marks=pytest.mark.level(4)), (18, 18), pytest.param(15, 18, marks=pytest.mark.level(4))],
+)
 def test_a_restored_database_has_the_same_objects_and_the_script_can_be_run_again(
     old: int, new: int, owner: str, server_name: str
 ) -> None:
