@@ -646,8 +646,6 @@ def test_connections_that_send_nothing_keep_nobody_out(start: Start, database: D
         one.close()
 
 
-# Not on Firebird: an exporter there ends only minutes later, when its client ends the attempt to connect.
-@pytest.mark.product("postgresql", "mysql", "mariadb")
 def test_the_command_is_not_ready_while_no_database_answers(start: Start, database: Database) -> None:
     nowhere = f"{database.name}://user:secret@127.0.0.1:1/nowhere"
     running = start("exporter", "--port", 0, url=nowhere)

@@ -1,7 +1,10 @@
 """rowqueue.Consumer: a consumer in an application's own process."""
 
 import inspect
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -86,6 +89,55 @@ def test_stop_lets_running_handlers_end_and_releases_the_rest(database: Database
     thread.join(30)
     left = session.call("peek", queue, "N")
     assert [(row["body"], row["attempts"]) for row in left] == [("two", 0), ("three", 0)]
+
+
+# An application with a SIGTERM handler of its own. The main thread waits as a program does that expects no signal.
+APPLICATION = """
+import signal, sys, threading, time
+from rowqueue import Consumer
+
+def handler(message):
+    print("begun", flush=True)
+    time.sleep(1.5)
+
+consumer = Consumer(sys.argv[1], sys.argv[2], handler)
+ended = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: (consumer.stop(), ended.set()))
+thread = threading.Thread(target=consumer.run)
+thread.start()
+ended.wait()
+thread.join()
+"""
+
+
+def test_a_signal_handler_of_the_application_stops_it_and_the_running_message_is_done(
+    database: Database, session: Session, queue: str
+) -> None:
+    session.call("send", queue, "x")
+    program = [sys.executable, "-c", APPLICATION, database.url, queue]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None and running.stdout.readline() == "begun\n"
+            running.terminate()
+            assert running.wait(30) == 0
+        finally:
+            running.kill()
+    assert [session.call("peek", queue, state) for state in "NAE"] == [[], [], []]
+
+
+def test_consumers_that_have_ended_leave_no_descriptor_open(database: Database, session: Session, queue: str) -> None:
+    async def handler(message: Message) -> None: ...
+
+    def count() -> int:
+        for function in (print, handler):
+            session.call("send", queue, "x")
+            consumer = Consumer(database.url, queue, function, max_messages=1)
+            consumer.run()
+            consumer.stop()  # after its end, it does nothing
+        return len(os.listdir("/dev/fd"))
+
+    count()  # what the first one opens for all, such as a library
+    assert [count() for _ in range(4)] == [count()] * 4
 
 
 def test_it_drains_and_keeps_results(database: Database, session: Session, queue: str) -> None:

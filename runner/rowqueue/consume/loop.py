@@ -6,8 +6,8 @@ its own connection and connects again when it is lost. Then it repeats the call:
 """
 
 import logging
-import os
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -84,14 +84,20 @@ class Rest:
     def __init__(self, longest_blind: float) -> None:
         self._longest_blind = longest_blind
         self._interval = SHORTEST_POLL
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
+        # Sockets, unlike the descriptors of a pipe, may be written to after they are closed: it is an error then.
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
 
     def end(self) -> None:
         """End the sleep; if the thread is not asleep, end its next one."""
-        with suppress(BlockingIOError):
-            os.write(self._writer, b"x")
+        with suppress(OSError):
+            self._writer.send(b"x")
+
+    def close(self) -> None:
+        """Called when nobody sleeps any more; `end` then does nothing."""
+        self._reader.close()
+        self._writer.close()
 
     def shorten(self) -> None:
         """Something was found: rest only briefly next, since more may follow."""
@@ -112,11 +118,11 @@ class Rest:
             if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
                 pause = until + 0.005  # better a little late than early; if clocks differ, the next poll finds it
                 self.shorten()
-        woken = link.wait(pause, self._reader)
+        woken = link.wait(pause, self._reader.fileno())
         if woken is not None:
             self.shorten()
         with suppress(BlockingIOError):
-            os.read(self._reader, 4096)
+            self._reader.recv(4096)
         return woken
 
 
@@ -198,6 +204,7 @@ class Loop:
             self._leases.wake()
             for thread in (heartbeat, watch):
                 join(thread)
+            self._rest.close()
             reports.join(LAST_REPORT_SECONDS)
             self._handler.close(self._shutdown.time_left())
 

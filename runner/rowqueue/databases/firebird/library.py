@@ -2,13 +2,15 @@
 
 import ctypes
 import os
+import signal
 import threading
 import warnings
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from firebird.driver import driver_config
-from firebird.driver.fbapi import has_api, load_api
+from firebird.driver import Error, driver_config
+from firebird.driver.fbapi import get_api, has_api, load_api
 from firebird.driver.provider import find_library
 
 from ..base import DatabaseError
@@ -16,6 +18,7 @@ from .errors import line
 
 _LIBRARY = "FIREBIRD_CLIENT_LIBRARY"
 _loading = threading.Lock()
+_SIGACTION_BYTES = 1_024  # more than any system's struct sigaction has
 
 
 def load(embedded: bool) -> None:
@@ -44,6 +47,25 @@ def load(embedded: bool) -> None:
         except (OSError, RuntimeError) as error:
             hint = ": apt-get install libtommath1" if "libtommath" in str(error) else ""
             raise DatabaseError(f"Firebird client library: {line(error)}{hint}") from error
+        if os.name == "posix":
+            _keep_signals()
+
+
+def _keep_signals() -> None:
+    """Leave SIGINT and SIGTERM to the program: at its first call, the library takes them over.
+
+    At a signal, it ends all connections of the process, also those of running handlers. A main thread that waits would
+    not wake up, because the library's handler restarts the wait.
+    """
+    system = ctypes.CDLL(None)
+    actions = {n: ctypes.create_string_buffer(_SIGACTION_BYTES) for n in (signal.SIGINT, signal.SIGTERM)}
+    for number, action in actions.items():
+        system.sigaction(number, None, action)
+    # The parameters are not valid: the library connects to nothing.
+    with suppress(Error), get_api().master.get_dispatcher() as dispatcher:
+        dispatcher.attach_database("", b"\xff", "utf-8")
+    for number, action in actions.items():
+        system.sigaction(number, action, None)
 
 
 def _has_wheel() -> bool:

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from ...databases import Database, open_database
 from ...databases.url import shown
+from ...shutdown import LOOK
 from ..health import Server
 from .collector import QueueCollector
 
@@ -63,7 +64,8 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     log.info("metrics of %s: http://%s:%d/metrics", ", ".join(name for name, _ in databases), shown, server.port)
     try:
-        stop.wait()
+        while not stop.wait(LOOK):
+            pass
     finally:
         server.close()
         collector.close()
