@@ -6,7 +6,7 @@ The queue's logic is in stored procedures; the functions of this package call th
 from typing import TYPE_CHECKING, Any
 
 from .errors import Error
-from .messages import DeadLetter, Message, Record, Retry, RowMessage
+from .messages import DeadLetter, Message, Retry
 
 if TYPE_CHECKING:
     from . import aio, testing
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ReadOnly,
         SchemaMissing,
     )
+    from .extras.rows import Record, RowMessage
     from .requests import Result, Sent
 
 __all__ = [
@@ -91,6 +92,7 @@ _PLACES = {
     **dict.fromkeys(__all__, "calling"),
     **dict.fromkeys((*_ERRORS, "ReadOnly", "SchemaMissing"), "databases"),
     **dict.fromkeys(("Result", "Sent"), "requests"),
+    **dict.fromkeys(("Record", "RowMessage"), "extras.rows"),
     "Consumer": "consume.consumer",
 }
 

@@ -4,13 +4,12 @@ Names, arguments, results and errors are those of `rowqueue`. `connection` is a 
 AsyncConnection or AsyncSession of SQLAlchemy. docs/languages/python.md lists the drivers.
 """
 
-import inspect
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from . import requests, tracing
-from .calling import note, with_connection
+from .calling import read, with_connection
 from .databases import applications
 from .requests import Request
 
@@ -44,13 +43,10 @@ def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], 
     async def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with tracing.sending(request.__name__, args, kwargs) as span:
             asked = request(*args, **kwargs)
-            result = asked.read(await applications.call_async(connection, asked.procedure, asked.arguments))
-            if span is not None:
-                note(span, result)
-        return result
+            return read(asked, await applications.call_async(connection, asked.procedure, asked.arguments), span)
 
     function.__module__ = __name__
-    with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])
+    with_connection(function, request)
     return function
 
 

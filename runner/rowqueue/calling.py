@@ -12,29 +12,32 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from . import requests, tracing
-from .databases import applications
+from .databases import Row, applications
 from .requests import Request, Sent
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def with_connection(function: Callable[..., Any], request: Callable[..., Any], returns: Any) -> None:
+def with_connection(function: Callable[..., Any], request: Callable[..., Any]) -> None:
     """Give `function` the signature of `request`, with the connection as its first parameter."""
     signature = inspect.signature(request)
     connection = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_ONLY, annotation=Any)
     parameters = [connection, *signature.parameters.values()]
+    [returns] = signature.return_annotation.__args__
     function.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=parameters, return_annotation=returns
     )
 
 
-def note(span: Any, result: object) -> None:
-    """Record the result of a call in its span: the id of the sent message, or how many were sent."""
-    if isinstance(result, Sent):
+def read(asked: Request[T], rows: list[Row], span: Any) -> T:
+    """The result of a call. Its span gets the id of the sent message, or how many were sent."""
+    result = asked.read(rows)
+    if span is not None and isinstance(result, Sent):
         span.id = result.id
-    elif isinstance(result, int):
+    elif span is not None and isinstance(result, int):
         span.count = result
+    return result
 
 
 def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], T]:
@@ -42,13 +45,10 @@ def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], 
     def function(connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with tracing.sending(request.__name__, args, kwargs) as span:
             asked = request(*args, **kwargs)
-            result = asked.read(applications.call(connection, asked.procedure, asked.arguments))
-            if span is not None:
-                note(span, result)
-        return result
+            return read(asked, applications.call(connection, asked.procedure, asked.arguments), span)
 
     function.__module__ = "rowqueue"
-    with_connection(function, request, inspect.signature(request).return_annotation.__args__[0])
+    with_connection(function, request)
     return function
 
 

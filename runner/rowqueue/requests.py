@@ -325,6 +325,6 @@ def _failure(id: int, error: str | Exception, retry_after: float | None = None) 
         raise invalid("retry_after", "must be 0 or more; a DeadLetter as the error makes a dead letter")
     seconds = None if retry_after is None else math.ceil(retry_after)
     if isinstance(error, Exception):
-        made = Failure.of_id(id, error)
+        made = Failure.of(id, error)
         return made if seconds is None else Failure(id, seconds, made.error)
     return Failure(id, seconds, clean(_text("error", error)))

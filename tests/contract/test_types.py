@@ -7,6 +7,7 @@ import pytest
 from catalog import SIGNATURES, Listed, columns_of_a_call, expected, is_type
 from rowqueue.databases import Database, Session
 from rowqueue.install.contract import CORE
+from support.contract import procedures_of
 from support.queues import CONTRACT, Queue
 from test_parity import rows_of
 
@@ -31,7 +32,7 @@ def test_every_procedure_has_the_arguments_and_results_of_the_contract(
 ) -> None:
     wrong = {}
     installed = {*CORE, *session.call("version")[0]["areas"].split(",")}
-    for name, procedure in CONTRACT.procedures_of(database.name).items():
+    for name, procedure in procedures_of(database.name).items():
         if procedure.area not in installed:
             continue
         found, contracts = SIGNATURES[database.name](sql, name), expected(CONTRACT, database.name, procedure)

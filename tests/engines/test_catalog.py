@@ -10,6 +10,7 @@ from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
+from support.contract import internals
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -183,7 +184,7 @@ def test_every_public_object_has_a_comment_and_the_catalog_shows_no_internal_one
     found = {row["name"]: row["text"] for row in sql(COMMENTS[database.name])}
     known = contract.load()
     assert known.public(database.name).keys() <= found.keys()
-    assert found.keys() & known.internals(database.name).keys() == set()
+    assert found.keys() & internals(database.name).keys() == set()
     assert [name for name, text in found.items() if not text] == []
     assert found["send"] == "Send one message that is ready now."
 

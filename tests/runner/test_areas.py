@@ -14,6 +14,7 @@ from rowqueue.databases import Database, SchemaMissing, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, engine
+from support.contract import procedures_of
 from support.queues import call, ids
 from support.states import content, fill
 
@@ -32,13 +33,13 @@ def core(server: Server) -> Iterator[Database]:
 
 
 def procedures(database: Database, areas: tuple[str, ...]) -> set[str]:
-    return {name for name, entry in KNOWN.procedures_of(database.name).items() if entry.area in areas}
+    return {name for name, entry in procedures_of(database.name).items() if entry.area in areas}
 
 
 def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server: Server) -> None:
     assert core.areas() == CORE
     installed = core.installed() or {}
-    assert installed.keys() & KNOWN.procedures_of(core.name).keys() == procedures(core, CORE)
+    assert installed.keys() & procedures_of(core.name).keys() == procedures(core, CORE)
     tables = {path.stem for path in (contract.sql_root() / "migrations" / core.name).glob("*.sql")}
     assert {name for name in installed if name in tables} == {n for n in tables if KNOWN.area_of_migration(n) is None}
     session = core.connect("test")

@@ -54,7 +54,7 @@ def yoyo(database: Database, *arguments: str, folder: Path | None = None) -> sub
 def test_apply_installs_every_file_of_the_contract(empty_database: Database) -> None:
     applied = install.apply(empty_database)
     assert sorted(applied.migrations) == sorted(path.stem for path in migration_files(empty_database))
-    assert applied.procedures == [*contract.load().objects(empty_database.name), *grants(empty_database)]
+    assert applied.procedures == [*contract.load().files(empty_database.name), *grants(empty_database)]
     installed = empty_database.installed()
     assert installed is not None
     files = {file.name: file.sha256 for file in install.known(empty_database)}

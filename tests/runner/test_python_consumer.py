@@ -1,12 +1,12 @@
 """rowqueue.Consumer: a consumer in an application's own process."""
 
 import inspect
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -110,6 +110,7 @@ thread.join()
 """
 
 
+@pytest.mark.level(2)  # the client libraries differ: that of Firebird handles signals itself
 def test_a_signal_handler_of_the_application_stops_it_and_the_running_message_is_done(
     database: Database, session: Session, queue: str
 ) -> None:
@@ -134,7 +135,7 @@ def test_consumers_that_have_ended_leave_no_descriptor_open(database: Database, 
             consumer = Consumer(database.url, queue, function, max_messages=1)
             consumer.run()
             consumer.stop()  # after its end, it does nothing
-        return len(os.listdir("/dev/fd"))
+        return len([*Path("/dev/fd").iterdir()])
 
     count()  # what the first one opens for all, such as a library
     assert [count() for _ in range(4)] == [count()] * 4

@@ -8,6 +8,7 @@ import pytest
 from rowqueue.install import contract
 from rules import ROOT, offending
 from rules import code as without_comments
+from support.contract import internals
 
 RUNNER = ROOT / "runner" / "rowqueue"
 DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
@@ -62,7 +63,7 @@ def test_an_area_replaces_only_internal_files_of_the_core(database: str) -> None
 @pytest.mark.parametrize("database", DATABASES)
 def test_an_area_uses_only_the_core_and_what_it_needs(database: str) -> None:
     """Its tables and internal files too; so the core can be installed without any area."""
-    homes = KNOWN.public(database) | KNOWN.internals(database)
+    homes = KNOWN.public(database) | internals(database)
     for path in SQL:
         if path.parts[-3] == "migrations" and engine(path) == database:
             created = re.findall(

@@ -120,7 +120,7 @@ def test_a_row_of_a_heap_or_of_mq_polled_row_is_found_through_a_named_index() ->
 def test_every_name_of_schema_mq_exists() -> None:
     """No parser looks names up, and the server looks most of them up only when the statement runs."""
     made = {name for path in MIGRATIONS for name in re.findall(r"CREATE (?:TABLE|TYPE) mq\.(\w+)", code(path))}
-    known = made | set(contract.load().objects("sqlserver"))
+    known = made | set(contract.load().files("sqlserver"))
 
     def unknown(path: Path) -> set[str]:
         return set(re.findall(r"\bmq\.(?!N?')(\w+)", code(path))) - known

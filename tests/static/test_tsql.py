@@ -14,6 +14,7 @@ from rowqueue.install import contract
 from rules import code
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
+from support.contract import procedures_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
@@ -350,8 +351,8 @@ def test_a_procedure_has_the_arguments_of_the_contract() -> None:
     """Name, order, type and default; tests/contract/test_types.py asks the catalogs of the other databases."""
     types = contract.load().arguments["sqlserver"]
     wrong = {}
-    for name, procedure in contract.load().procedures_of("sqlserver").items():
-        text = code(contract.load().file("sqlserver", name).read_text("utf-8"))
+    for name, procedure in procedures_of("sqlserver").items():
+        text = code(contract.load().files("sqlserver")[name].read_text("utf-8"))
         declared = re.search(rf"CREATE OR ALTER PROCEDURE mq\.{name}\n(.*?)^AS$", text, re.M | re.S)
         found = (
             [line.strip().removesuffix(",") for line in declared[1].splitlines() if line.strip()] if declared else None

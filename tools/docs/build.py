@@ -207,7 +207,7 @@ def _columns(columns: Sequence[Column], rows: Sequence[dict[str, str | None]]) -
 
 def example(database: str, name: str) -> str:
     """The call in the header of a procedure's file. Raises ValueError when it has none."""
-    path = contract.load().file(database, name)
+    path = contract.load().files(database)[name]
     text = path.read_text("utf-8")
     found = re.search(r"^-- Example: +(.+)$", text, re.M)
     if found is None:

@@ -109,7 +109,7 @@ class TakeWorker(Worker):
             if not messages or isinstance(error, SchemaMissing):
                 raise
             # One of the handler's own statements, or the commit, for example for a deferred constraint.
-            handled.failures = [Failure.of(message, error) for message in messages]
+            handled.failures = [Failure.of(message.id, error) for message in messages]
         if handled.failures and (len(messages) > 1 or (passes and not is_alone)) and not handled.crash:
             budget.give_back(size)
             reason = handled.failures[0].error

@@ -40,7 +40,7 @@ def tables(database: str) -> list[str]:
 def names(database: str) -> list[str]:
     """The names of the queue's tables, views, procedures and functions, on an engine where they have a prefix."""
     known = contract.load()
-    return [*tables(database), *map(known.prefixed, known.objects(database))]
+    return [*tables(database), *map(known.prefixed, known.files(database))]
 
 
 def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:

@@ -18,8 +18,8 @@ from ..consume import Options
 from ..databases import Conflict, Database, Disconnected, Row
 from ..databases.link import Link, Outage
 from ..handlers import Handled, Handler
-from ..messages import Record
 from ..shutdown import Shutdown
+from .rows import Record
 
 log = logging.getLogger("rowqueue")
 

@@ -9,7 +9,8 @@ from ..consume.source import LONGEST_LIST, Answer, Batch
 from ..databases import LeaseLost, Rows, Values
 from ..databases.link import NEVER, Link
 from ..handlers import Handled
-from ..messages import Held, Item, RowMessage
+from ..messages import Held, Item
+from .rows import RowMessage
 
 T = TypeVar("T", str, str | None)
 

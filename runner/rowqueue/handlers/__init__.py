@@ -9,8 +9,7 @@ the return value of a handler of one message is stored as the result.
 `synchronous` and `asynchronous` run functions, which `loading` finds. rowqueue.extras.processes runs commands.
 """
 
-from ..messages import DeadLetter, Message, Retry
 from .base import GoOn, Handled, Handler, HandlerError
 from .loading import load, of
 
-__all__ = ["DeadLetter", "GoOn", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]
+__all__ = ["GoOn", "Handled", "Handler", "HandlerError", "load", "of"]

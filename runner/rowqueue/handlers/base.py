@@ -73,7 +73,7 @@ class Handled:
         if error is not None:
             if self.cause is None and not isinstance(error, Retry | DeadLetter):
                 self.cause = error
-            self.failures.append(Failure.of(message, error))
+            self.failures.append(Failure.of(message.id, error))
         self.ended.append(message)
 
     def add_all(self, messages: Iterable[Item], error: BaseException) -> None:

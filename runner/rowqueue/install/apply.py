@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
         names = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
         raise LookupError(f"database: no SQL for {database!r}; known: {names}")
     known = contract.load()
-    chosen = known.with_needs(known.areas if areas is None else areas)
+    chosen = known.with_needs(areas)
     return [
         *(_file(MIGRATION, path) for path in migrations if area_of(path.stem) in (None, *chosen)),
         *(SqlFile(AREA, area, _hashed(""), "") for area in chosen),
@@ -123,15 +124,12 @@ def status(database: Database, areas: Iterable[str] | None = None) -> list[FileS
     found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in known(database, areas)]
     names = {path.stem for path in released(database.name)}
     unknown = [entry for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
-    if later := [entry for entry in installed.values() if entry.kind == RELEASE and _is_later(entry.name)]:
+    own = _numbers(contract.release())
+    if later := [entry for entry in installed.values() if entry.kind == RELEASE and _numbers(entry.name) > own]:
         public = contract.load().public(database.name)
         found = [f for f in found if f.state == "ok" or (f.state == "missing" and f.name in public)]
         found += [FileStatus(e.kind, e.name, "drifted") for e in installed.values() if e.changed]
     return found + [FileStatus(entry.kind, entry.name, "newer") for entry in later + unknown]
-
-
-def _is_later(release: str) -> bool:
-    return _numbers(release) > _numbers(contract.release())
 
 
 def _numbers(release: str) -> list[int]:
@@ -195,7 +193,8 @@ def apply(database: Database, break_lock: bool = False, areas: Iterable[str] | N
     """
     named = None if areas is None else [*areas]
     chosen, notices = _chosen(database, named)
-    if not break_lock and _is_done(database, chosen):
+    is_whole = not break_lock and all(file.state == "ok" for file in status(database, chosen))
+    if is_whole and not rights_problems(database):
         return Applied(notices=notices)
     applied = Applied()
     with database.installing():
@@ -221,7 +220,7 @@ def _chosen(database: Database, named: list[str] | None) -> tuple[tuple[str, ...
     """The areas to install, and what to say about them."""
     all_areas, there = contract.load(), database.areas()
     if named is None:
-        return (all_areas.with_needs(all_areas.areas) if there is None else all_areas.with_needs(there)), []
+        return all_areas.with_needs(there), []
     wanted = all_areas.with_needs(named)
     chosen = all_areas.with_needs([*named, *(there or ())])
     notices = [
@@ -265,8 +264,7 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
             " rights of this account: let these users call unadopt_table, or use --force to leave the rows claimed"
         )
     released = []
-    session = database.connect("runner uninstall")
-    try:
+    with closing(database.connect("runner uninstall")) as session:
         for name in (name for name, owner in adopted if not owner):
             try:
                 session.call("unadopt_table", name)
@@ -277,14 +275,8 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
                         f"polling table {name!r} cannot be released, and its claimed rows would stay claimed: {error};"
                         " --force leaves them so"
                     ) from error
-    finally:
-        session.close()
     database.uninstall()
     return released, [name for name, _ in adopted if name not in released]
-
-
-def _is_done(database: Database, areas: Iterable[str]) -> bool:
-    return all(file.state == "ok" for file in status(database, areas)) and not rights_problems(database)
 
 
 def _refuse(found: list[FileStatus]) -> None:

@@ -135,9 +135,12 @@ class Contract:
     results: dict[str, dict[str, str]]
     reads: dict[str, tuple[str, ...]]
 
-    def with_needs(self, areas: Iterable[str]) -> tuple[str, ...]:
-        """The core, these areas and what they need, in the contract's order. Raises LookupError for an unknown name."""
-        found, left = set(CORE), [*areas]
+    def with_needs(self, areas: Iterable[str] | None) -> tuple[str, ...]:
+        """The core, these areas and what they need, in the contract's order; None: all areas.
+
+        Raises LookupError for an unknown name.
+        """
+        found, left = set(CORE), [*(self.areas if areas is None else areas)]
         while left:
             name = left.pop()
             if name not in self.areas:
@@ -150,32 +153,18 @@ class Contract:
         """The area that a migration belongs to; None for the core."""
         return next((area.name for area in self.areas.values() if name in area.migrations), None)
 
-    def objects(self, database: str, areas: Iterable[str] | None = None) -> tuple[str, ...]:
-        """Names of the procedure files of some areas, or of all, each after those that it names."""
-        return tuple(self.files(database, areas))
-
     def files(self, database: str, areas: Iterable[str] | None = None) -> dict[str, Path]:
         """The procedure files of some areas, or of all, by name: each after those that it names.
 
         An area may have an internal object of the core in its own version, which then replaces that of the core.
         """
-        return _in_order(sql_root() / "procedures" / database, self.with_needs(self.areas if areas is None else areas))
+        return _in_order(sql_root() / "procedures" / database, self.with_needs(areas))
 
     def grants(self, database: str, areas: Iterable[str] | None = None) -> list[Path]:
         """The files with the grants of some areas, or of all."""
         folder = sql_root() / "procedures" / database
-        chosen = ["", *self.with_needs(self.areas if areas is None else areas)]
+        chosen = ["", *self.with_needs(areas)]
         return [path for area in chosen if (path := folder / area / f"{GRANTS}.sql").exists()]
-
-    def internals(self, database: str) -> dict[str, str]:
-        """The internal objects of a database, with the area of each: of the core if an area only replaces it."""
-        known = self.files(database).keys() - self.every.keys() - self.views.keys()
-        return {
-            path.stem: area
-            for area in reversed(self.areas)
-            for path in (sql_root() / "procedures" / database / area).rglob("*.sql")
-            if path.stem in known
-        }
 
     @property
     def every(self) -> dict[str, Procedure]:
@@ -184,13 +173,8 @@ class Contract:
 
     def public(self, database: str) -> dict[str, str]:
         """The public objects of a database, with the area of each."""
-        views = {name: view for name, view in self.views.items() if not view.databases or database in view.databases}
-        return {name: entry.area for name, entry in (self.procedures_of(database) | views).items()}
-
-    def procedures_of(self, database: str) -> dict[str, Procedure]:
-        """The procedures that users of a database may call."""
-        extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
-        return self.procedures | extras
+        known = self.every | self.views
+        return {name: one.area for name, one in known.items() if not one.databases or database in one.databases}
 
     def is_internal(self, name: str) -> bool:
         """Whether a procedure or function is internal: its name has a schema or prefix of its own."""
@@ -199,10 +183,6 @@ class Contract:
     def prefixed(self, name: str) -> str:
         """The name of an object on an engine where the queue's names have a prefix."""
         return f"imq_{name}" if self.is_internal(name) else f"mq_{name}"
-
-    def file(self, database: str, name: str) -> Path:
-        """The SQL file of a procedure, a view or an internal object."""
-        return self.files(database)[name]
 
 
 @cache
@@ -243,37 +223,29 @@ def read(path: Path) -> Contract:
     data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     rows = data["rows"]
 
-    def procedure(entry: dict[str, Any]) -> Procedure:
-        columns = entry["columns"]
-        columns = [columns] if isinstance(columns, str) else columns
-        return Procedure(
-            name=entry["name"],
-            area=entry["area"],
-            summary=entry["summary"],
-            detail=entry.get("detail", "").strip(),
-            arguments=tuple(Argument(**a) for a in entry["arguments"]),
-            columns=tuple(Column(**c) for name in columns for c in (rows[name] if isinstance(name, str) else [name])),
-            rows=entry["rows"],
-            errors=tuple(entry["errors"]),
-            roles=tuple(entry["roles"]),
-            databases=tuple(entry.get("databases", ())),
-            open=entry.get("open", False),
-            options=tuple(Argument(**o, optional=True) for o in entry.get("options", ())),
-        )
+    def with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
-    def area(entry: dict[str, Any]) -> Area:
-        lists = {"needs": tuple(entry.get("needs", ())), "migrations": tuple(entry.get("migrations", ()))}
-        return Area(**{**entry, **lists})
+    def procedure(entry: dict[str, Any]) -> Procedure:
+        named = entry["columns"]  # columns, and names of rows that have several
+        columns = [rows[n] if isinstance(n, str) else [n] for n in ([named] if isinstance(named, str) else named)]
+        made = {
+            "detail": entry.get("detail", "").strip(),
+            "arguments": tuple(Argument(**a) for a in entry["arguments"]),
+            "columns": tuple(Column(**column) for some in columns for column in some),
+            "options": tuple(Argument(**o, optional=True) for o in entry.get("options", ())),
+        }
+        return Procedure(**with_tuples(entry) | made)
 
     procedures = {e["name"]: procedure(e) for e in data["procedure"]}
     return Contract(
-        areas={e["name"]: area(e) for e in data.get("areas", ())},
+        areas={e["name"]: Area(**with_tuples(e)) for e in data.get("areas", ())},
         procedures={name: entry for name, entry in procedures.items() if not entry.databases},
         extras={name: entry for name, entry in procedures.items() if entry.databases},
-        views={e["name"]: View(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data.get("views", ())},
+        views={e["name"]: View(**with_tuples(e)) for e in data.get("views", ())},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
         arguments=data["arguments"],
         results=data["results"],
-        reads={role: tuple(names) for role, names in data.get("reads", {}).items()},
+        reads=with_tuples(data.get("reads", {})),
     )

@@ -13,6 +13,7 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
+from support.contract import internals, procedures_of
 from support.queues import refused
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
@@ -22,9 +23,9 @@ ADOPTED = '{"key_columns": "id", "status_column": "status", "ready_value": "N", 
 DELETED = '{"key_columns": "id", "on_complete": "delete"}'
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
-PUBLISHED = set(CONTRACT.procedures_of("mysql"))
+PUBLISHED = set(procedures_of("mysql"))
 VIEWS = {"message_state", "message_overview"}
-INTERNAL = set(CONTRACT.internals("mysql"))
+INTERNAL = set(internals("mysql"))
 ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
@@ -112,7 +113,7 @@ def granted(sql: Sql, name: str) -> set[str]:
 
 
 def test_each_procedure_is_granted_to_its_owner_and_to_the_roles_of_the_contract(sql: Sql) -> None:
-    for name, procedure in CONTRACT.procedures_of("mysql").items():
+    for name, procedure in procedures_of("mysql").items():
         assert granted(sql, name) == {OWNER, *procedure.roles}, name
 
 

@@ -10,13 +10,14 @@ import servers
 from rowqueue.databases import Database, open_database
 from rowqueue.install import apply as install
 from rowqueue.install import contract
+from support.contract import internals
 from support.outcomes import failure
 
 pytestmark = pytest.mark.product("postgresql")
 
 PUBLISHED = set(contract.load().procedures)
 # Two of them are views.
-INTERNAL = contract.load().internals("postgresql").keys() - {"my_pass", "my_polled_row"}
+INTERNAL = internals("postgresql").keys() - {"my_pass", "my_polled_row"}
 ROLES = ["mq_producer", "mq_consumer", "mq_operator", "mq_viewer"]
 
 Sql = Callable[..., list[dict[str, Any]]]

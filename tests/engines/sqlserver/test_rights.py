@@ -30,7 +30,7 @@ def test_the_schema_holds_the_objects_of_the_contract_and_no_other_program(sql: 
         "SELECT name FROM sys.objects WHERE schema_id = SCHEMA_ID(N'mq')"
         " AND type IN ('P', 'FN', 'IF', 'TF', 'V', 'TR', 'PC', 'SN')"
     )
-    assert {row["name"] for row in rows} == set(CONTRACT.objects("sqlserver"))
+    assert {row["name"] for row in rows} == set(CONTRACT.files("sqlserver"))
 
 
 # It only reads the catalog, which shows security policies to few users.

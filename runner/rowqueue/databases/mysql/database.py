@@ -136,7 +136,7 @@ class MySQL(Database):
     def dependents(self) -> list[str]:
         with self._reading("rowqueue uninstall") as cursor:
             cursor.execute(_DEPENDENTS)
-            own = {*map(contract.load().prefixed, contract.load().objects("mysql"))}
+            own = {*map(contract.load().prefixed, contract.load().files("mysql"))}
             return [
                 f"{kind} {schema}.{name}"
                 for kind, schema, name, mine in cursor.fetchall()

@@ -37,9 +37,7 @@ def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
 
 def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     """Drop the views, procedures and tables of this release and those that are recorded."""
-    objects = [
-        f"{prefix}{name}" for name in {*contract.load().objects("mysql"), *recorded} for prefix in ("mq_", "imq_")
-    ]
+    objects = [f"{prefix}{name}" for name in {*contract.load().files("mysql"), *recorded} for prefix in ("mq_", "imq_")]
     # Without the queue, the triggers of watched tables would make every write fail.
     cursor.execute(_TRIGGERS)
     for schema, trigger in cursor.fetchall():

@@ -78,7 +78,7 @@ def _granted(cursor: Any) -> tuple[set[tuple[str, str, str]], set[str]]:
     cursor.execute("SELECT name FROM mq_installed WHERE kind = 'area'")
     text = files.grants("mysql", {name for (name,) in cursor.fetchall()} & known.areas.keys())
     cursor.execute("SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()")
-    routines = {name for (name,) in cursor.fetchall()} & {*map(known.prefixed, known.objects("mysql"))}
+    routines = {name for (name,) in cursor.fetchall()} & {*map(known.prefixed, known.files("mysql"))}
     given = {("EXECUTE", name, "mq_owner") for name in routines}
     for roles, calls, reads in re.findall(r"(?s)grant_to\('([\w ]+)',\s+'(.*?)',\s+'(.*?)'\);", text):
         for role in roles.split():

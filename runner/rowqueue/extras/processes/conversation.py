@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ...messages import DeadLetter, Item, Message, Record, Retry
+from ...messages import DeadLetter, Item, Message, Retry
+from ..rows import Record
 from .groups import CANNOT_START, TERM_SECONDS, Tail, end_group, environment, how_ended, kill_group
 
 PROTOCOL = "1"
