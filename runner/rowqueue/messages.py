@@ -118,22 +118,17 @@ class Failure:
 
     def line(self, longest: int | None = None) -> str:
         """The failure as a line of a list of outcomes. `longest`: cut the error to so many characters."""
-        outcome: dict[str, Any] = {"id": self.id, "error": self.error[:longest]}
-        if self.retry_after == -1:
-            outcome["dead"] = 1
-        elif self.retry_after is not None:
-            outcome["retry_after_seconds"] = self.retry_after
-        return json.dumps(outcome, ensure_ascii=False)
+        error = self.error[:longest]
+        if self.dead:
+            return outcome_line(self.id, error=error, dead=1)
+        if self.retry_after is None:
+            return outcome_line(self.id, error=error)
+        return outcome_line(self.id, error=error, retry_after_seconds=self.retry_after)
 
 
-def done_line(id: int) -> str:
-    """A message that is done, as a line of a list of outcomes."""
-    return json.dumps({"id": id})
-
-
-def released_line(id: int) -> str:
-    """A message that is given back, as a line of a list of outcomes."""
-    return json.dumps({"id": id, "released": 1})
+def outcome_line(id: int, **more: Any) -> str:
+    """A line of a list of outcomes: the message is done, unless `more` says that it is released or has failed."""
+    return json.dumps({"id": id, **more}, ensure_ascii=False)
 
 
 def line_of(text: str) -> str:

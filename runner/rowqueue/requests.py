@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from . import tracing
 from .databases import Row
 from .databases.values import invalid, options
-from .messages import Failure, Message, clean, done_line, line_of, released_line
+from .messages import Failure, Message, clean, line_of, outcome_line
 
 T = TypeVar("T")
 
@@ -188,7 +188,8 @@ def finish_messages(
     `failures`: as in `finish_batch`. The other messages stay claimed. Raises LeaseLost when the lease was lost: nothing
     is finished then.
     """
-    lines = [*map(done_line, done), *(_failure(*failed).line() for failed in failures), *map(released_line, released)]
+    lines = [*map(outcome_line, done), *(_failure(*failed).line() for failed in failures)]
+    lines += [outcome_line(id, released=1) for id in released]
     return Request("finish_messages", (_key(batch_key), "\n".join(lines)), _count)
 
 
@@ -277,11 +278,7 @@ def get_state(id: int) -> Request[str | None]:
 
 def get_result(id: int) -> Request[Result | None]:
     """The state, result and last error of a message; None when the database no longer has it. Calls `get_result`."""
-
-    def read(rows: list[Row]) -> Result | None:
-        return Result(**rows[0]) if rows else None
-
-    return Request("get_result", (id,), read)
+    return Request("get_result", (id,), lambda rows: Result(**rows[0]) if rows else None)
 
 
 def _state(rows: list[Row]) -> Any:

@@ -8,15 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from ..databases import (
-    Conflict,
-    Database,
-    Disconnected,
-    NotAllowed,
-    SchemaMissing,
-    how_to_add,
-    open_database,
-)
+from ..databases import Conflict, Database, Disconnected, NotAllowed, SchemaMissing, how_to_add, open_database
 from ..databases.link import NEVER, once_there, when_there
 from ..handlers import Handler, load, of
 from ..install import apply as install
@@ -136,10 +128,7 @@ def consume(
         return fitted(database, options) if source.reports else options
 
     try:
-        if signals:
-            options = when_there(check, options.connect_timeout)
-        else:
-            options = once_there(check, options.connect_timeout, stopped)
+        options = (when_there if signals else once_there)(check, options.connect_timeout, stopped)
     except (Disconnected, Conflict):
         if stopped.is_set():
             return

@@ -24,7 +24,7 @@ from .options import Options
 from .reports import Metrics, Reports
 from .source import Answer, Source
 from .taking import TakeWorker
-from .workers import BatchWorker, Inbox, Tools
+from .workers import BatchWorker, Inbox
 
 log = logging.getLogger("rowqueue")
 
@@ -145,8 +145,8 @@ class Loop:
         self._outage = Outage(options.connect_timeout, awaits_writer, metrics.reconnected)
         self._pool, self._rest = Pool(threads), Rest(source.longest_blind_poll)
         self._leases = Leases(self._claims, self._reports, self._rest.end)
-        tools = Tools(handler, self._claims, self._leases, self._reports, self._fail)
-        self._worker = TakeWorker(tools) if options.transaction else BatchWorker(tools, is_alone=threads == 1)
+        worker = TakeWorker if options.transaction else BatchWorker
+        self._worker = worker(handler, self._claims, self._leases, self._reports, self._fail)
         remark = "; claimed messages are retried when their lease ends"
         self._shutdown = Shutdown(options.shutdown_timeout, self.stop, handler.abort, remark)
         self._metrics = metrics

@@ -227,7 +227,7 @@ class Source(ABC):
 
     @abstractmethod
     def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
-        """Whether anything is ready; None if unknown. Also asks to be woken by senders."""
+        """Whether anything is ready; None if unknown."""
 
     @abstractmethod
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:

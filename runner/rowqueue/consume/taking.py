@@ -13,7 +13,7 @@ from ..handlers import Handled
 from ..messages import Failure, Message
 from .claims import TURN
 from .source import Batch
-from .workers import Tools, Worker
+from .workers import Worker
 
 log = logging.getLogger("rowqueue")
 
@@ -30,8 +30,8 @@ class _RollBack(Exception):
 class TakeWorker(Worker):
     """Takes batches and handles them in the transaction that takes them."""
 
-    def __init__(self, tools: Tools) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._conflicts: Counter[int] = Counter()  # of messages that have no outcome yet
 
     def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
@@ -49,18 +49,18 @@ class TakeWorker(Worker):
                 continue
             worked = True
             locked.clear()
-            self._claims.queues.had_turn(type)
-            while (self._claims.queues.are_one or time.monotonic() < turn_ends) and not self._stop.is_set():
+            self.claims.queues.had_turn(type)
+            while (self.claims.queues.are_one or time.monotonic() < turn_ends) and not self._stop.is_set():
                 if not self._take(link, type):
                     break
         return worked
 
     def _next(self, link: Link, but: Set[str]) -> str | None:
         """The next queue that has a ready message, except `but`."""
-        self._claims.queues.refresh(link, self._stop)
-        if self._claims.queues.are_one:
-            return next(iter(set(self._claims.queues.known) - but), None)
-        for types in self._claims.queues.lists():
+        self.claims.queues.refresh(link, self._stop)
+        if self.claims.queues.are_one:
+            return next(iter(set(self.claims.queues.known) - but), None)
+        for types in self.claims.queues.lists():
             with suppress(Disconnected, Conflict):  # only after `stop`
                 others = [type for type in types if type not in but]
                 if others and (answer := self._source.ask(link, self._stop, others)) is not None and answer.ready:
@@ -74,8 +74,8 @@ class TakeWorker(Worker):
         counted, and its messages are handled in a transaction each (`is_alone`), where failures count, and lost
         connections and conflicts that are repeated.
         """
-        claims, budget = self._claims, self._claims.budget
-        size = budget.take(1 if is_alone else self._claims.most)
+        claims, budget = self.claims, self.claims.budget
+        size = budget.take(1 if is_alone else self.claims.most)
         messages: list[Message] = []
         handled = Handled()
 
@@ -145,8 +145,12 @@ class TakeWorker(Worker):
         """Count the failed attempts of a take that was rolled back, and nothing else."""
 
         def count(session: Session) -> dict[int, str | None]:
+            found = {}
             with session.transaction():
-                return {f.id: _count_attempt(session, f) for f in failures}
+                for f in failures:
+                    delay = None if f.dead else f.retry_after
+                    found[f.id] = session.call("count_attempt", f.id, f.error, delay, int(f.dead))[0]["state"]
+            return found
 
         if self._conflicts:
             for message in messages:
@@ -166,10 +170,4 @@ class TakeWorker(Worker):
                 if not states.get(f.id):
                     log.warning("%s message %d failed, and the attempt is not counted: %s", type, f.id, f.error)
             messages = [message for message in messages if states.get(message.id)]
-        self._reports.finished(type, messages, handled, dead=sum(state == "E" for state in states.values()))
-
-
-def _count_attempt(session: Session, failure: Failure) -> str | None:
-    delay = None if failure.dead else failure.retry_after
-    state: str | None = session.call("count_attempt", failure.id, failure.error, delay, int(failure.dead))[0]["state"]
-    return state
+        self.reports.finished(type, messages, handled, dead=sum(state == "E" for state in states.values()))

@@ -34,9 +34,12 @@ Inbox = queue.SimpleQueue[Batch | Sequence[str] | None]
 Next = Callable[[], Batch | None]  # makes the next batch from the rows that the database sent
 
 
-@dataclass(frozen=True)
-class Tools:
-    """Shared by all worker threads. `fail` is called with an exception that must end the process."""
+@dataclass(eq=False)
+class Worker(ABC):
+    """The work of a worker thread; one object serves all threads.
+
+    `fail` is called with an exception that must end the process.
+    """
 
     handler: Handler
     claims: Claims
@@ -44,14 +47,8 @@ class Tools:
     reports: Reports
     fail: Callable[[BaseException], None]
 
-
-class Worker(ABC):
-    """The work of a worker thread; one object serves all threads."""
-
-    def __init__(self, tools: Tools) -> None:
-        self._handler, self._claims, self._leases = tools.handler, tools.claims, tools.leases
-        self._reports, self._fail = tools.reports, tools.fail
-        self._source, self._options, self._stop = tools.claims.source, tools.claims.options, tools.claims.stop
+    def __post_init__(self) -> None:
+        self._source, self._options, self._stop = self.claims.source, self.claims.options, self.claims.stop
 
     @abstractmethod
     def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
@@ -63,32 +60,32 @@ class Worker(ABC):
     def _run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         """Run the handler and note its outcome, also when it raises."""
         type, handled.began = messages[0].type, time.monotonic()
-        with self._reports.busy(type, messages):
+        with self.reports.busy(type, messages):
             try:
-                self._handler.run(messages, handled, go_on)
+                self.handler.run(messages, handled, go_on)
             except BaseException as error:
                 unstarted = {message.id for message in handled.unstarted}
                 handled.add_all([message for message in messages if message.id not in unstarted], error)
-        if self._handler.aborted:
+        if self.handler.aborted:
             threading.Event().wait()  # the process ends now, and how its killed children ended is no outcome
         handled.seconds = time.monotonic() - handled.began
 
     def _crashed(self, handled: Handled) -> bool:
         """Whether the handler's command cannot be started, which must end the process; if so, `fail` is called."""
         if handled.crash is not None:
-            self._fail(handled.crash)
+            self.fail(handled.crash)
         return handled.crash is not None
 
 
 class BatchWorker(Worker):
-    """Handles batches that are claimed with a lease. `is_alone`: there is one worker thread."""
+    """Handles batches that are claimed with a lease."""
 
-    def __init__(self, tools: Tools, is_alone: bool) -> None:
-        super().__init__(tools)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         # One call finishes and claims: possible when the next batch is claimed from the same queue.
         self._chains = self._source.chains and not self._options.once
         # Several worker threads keep the database and the handler busy without it.
-        self._may_go_ahead = is_alone and not self._options.once
+        self._may_go_ahead = self._options.concurrency == 1 and not self._options.once
         self._ahead = Ahead(self._give_back)
 
     def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
@@ -108,10 +105,10 @@ class BatchWorker(Worker):
             else:
                 # The batch claimed ahead is the next one. Its call used this thread's connection until now.
                 waiting = self._ahead.next() if self._ahead.count else None
-                stays = self._claims.stays(batch)
+                stays = self.claims.stays(batch)
                 batch = self._finish(link, batch, handled, goes_on=waiting is None)() or waiting
-                if batch is None and stays and self._chains and not self._claims.queues.are_one:
-                    batch = self._claims.claim(link)
+                if batch is None and stays and self._chains and not self.claims.queues.are_one:
+                    batch = self.claims.claim(link)
         return True
 
     def close(self) -> None:
@@ -119,16 +116,16 @@ class BatchWorker(Worker):
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
-        if not self._handler.takes_list:
+        if not self.handler.takes_list:
             batch.waiting = {message.id: message for message in batch.messages}
             batch.handled = handled
-        with self._leases.kept(batch):
+        with self.leases.kept(batch):
             self._run(batch.messages, handled, self._go_on(batch))
         with batch.lock:  # a part of it may be just being finished
             batch.handled = None
         if started := len(batch.messages) - len(handled.unstarted):
-            self._reports.ran(batch.type, started, handled.seconds)
-            self._claims.ran(batch.type, started, handled.seconds)
+            self.reports.ran(batch.type, started, handled.seconds)
+            self.claims.ran(batch.type, started, handled.seconds)
         if batch.settled:
             batch.messages = [message for message in batch.messages if message.id not in batch.settled]
             handled = handled.of(batch.messages)
@@ -152,21 +149,21 @@ class BatchWorker(Worker):
         Only when many messages are ready and the handler is about as fast as a claim. Otherwise messages would wait
         here that another process could handle.
         """
-        is_quick = handled.seconds < min(QUICK * self._claims.seconds, LONGEST_QUICK)
+        is_quick = handled.seconds < min(QUICK * self.claims.seconds, LONGEST_QUICK)
         is_whole = batch.is_full and not (batch.lost or batch.settled or handled.unstarted)
         return self._may_go_ahead and is_quick and is_whole and not self._stop.is_set()
 
     def _finish(self, link: Link, batch: Batch, handled: Handled, goes_on: bool = True) -> Next:
         """Finish a batch and, if `goes_on`, claim the next one; returns the function that makes it from its rows."""
         if batch.lost:
-            self._reports.count(batch.type, "lost", len(batch.messages))
+            self.reports.count(batch.type, "lost", len(batch.messages))
             return self._claim(link, goes_on)
         if handled.unstarted:
             self._finish_part(link, batch, handled)
             return self._claim(link, goes_on)
-        budget = self._claims.budget
-        chains = self._chains and goes_on and self._claims.stays(batch)
-        size = budget.take(self._claims.size(batch.type)) if chains and not self._stop.is_set() else 0
+        budget = self.claims.budget
+        chains = self._chains and goes_on and self.claims.stays(batch)
+        size = budget.take(self.claims.size(batch.type)) if chains and not self._stop.is_set() else 0
         asked_at = time.monotonic()
         try:
             rows = self._source.finish(link, batch, handled, size)
@@ -175,16 +172,16 @@ class BatchWorker(Worker):
             log.warning("%s: the messages of a batch are finished one by one: %s", batch.type, error)
             self._finish_part(link, batch, handled)
             return self._claim(link, goes_on)
-        self._claims.answered(asked_at)
+        self.claims.answered(asked_at)
         if rows is None:
             budget.give_back(size)
             ended = self._source.ended_by_handler(link, batch, handled) if time.monotonic() <= batch.expires else []
-            self._reports.finished(batch.type, ended, handled, lost=len(batch.messages) - len(ended))
+            self.reports.finished(batch.type, ended, handled, lost=len(batch.messages) - len(ended))
             return self._claim(link, goes_on)
 
         def next() -> Batch | None:
-            self._reports.finished(batch.type, batch.messages, handled)
-            return self._claims.batch(rows, size, asked_at, before=batch)
+            self.reports.finished(batch.type, batch.messages, handled)
+            return self.claims.batch(rows, size, asked_at, before=batch)
 
         if chains:
             return next
@@ -193,20 +190,20 @@ class BatchWorker(Worker):
 
     def _claim(self, link: Link, goes_on: bool = True) -> Next:
         """The next batch, when finishing did not claim one."""
-        batch = self._claims.claim(link) if goes_on and not self._options.once else None
+        batch = self.claims.claim(link) if goes_on and not self._options.once else None
         return lambda: batch
 
     def _finish_part(self, link: Link, batch: Batch, handled: Handled) -> None:
         unstarted = {message.id for message in handled.unstarted}
         handled.ended = [message for message in batch.messages if message.id not in unstarted]
-        with self._leases.kept(batch):  # it may take many calls
-            self._leases.finish_part(link, batch, handled)
+        with self.leases.kept(batch):  # it may take many calls
+            self.leases.finish_part(link, batch, handled)
         self._crashed(handled)
 
     def _give_back(self, link: Link, batch: Batch) -> None:
         """Give back a batch that has waited too long: other consumers may handle it."""
-        self._leases.finish_part(link, batch, Handled(unstarted=[*batch.messages]))
-        self._claims.budget.give_back(len(batch.messages))
+        self.leases.finish_part(link, batch, Handled(unstarted=[*batch.messages]))
+        self.claims.budget.give_back(len(batch.messages))
 
 
 class Ahead:

@@ -226,12 +226,12 @@ def pauses() -> Iterator[float]:
         longest = min(longest * 2, LONGEST_PAUSE)
 
 
-def when_there(check: Callable[[], T], longest: float | None) -> T:
+def when_there(check: Callable[[], T], longest: float | None, stop: threading.Event = NEVER) -> T:
     """As `once_there`. During the wait, SIGTERM and SIGINT end the process. Only for the main thread."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, _leave) for number in numbers}
     try:
-        return once_there(check, longest, NEVER)
+        return once_there(check, longest, stop)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

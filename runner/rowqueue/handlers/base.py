@@ -10,7 +10,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ..errors import Error
-from ..messages import DeadLetter, Failure, Item, Retry, done_line, released_line
+from ..messages import DeadLetter, Failure, Item, Retry, outcome_line
 
 LONGEST_RESULT = 16 << 20
 # Whether the handler may start this message, which nobody else has taken back; None: whether it may start any.
@@ -63,9 +63,9 @@ class Handled:
 
     def all_lines(self, longest: int | None = None) -> str:
         """The list that finish_messages takes: what has failed, what is done, and what was not started."""
-        lines = {message.id: done_line(message.id) for message in self.ended}
+        lines = {message.id: outcome_line(message.id) for message in self.ended}
         lines |= {failure.id: failure.line(longest) for failure in self.failures}
-        lines |= {message.id: released_line(message.id) for message in self.unstarted}
+        lines |= {message.id: outcome_line(message.id, released=1) for message in self.unstarted}
         return "\n".join(lines[id] for id in sorted(lines))
 
     def add(self, message: Item, error: BaseException | None) -> None:

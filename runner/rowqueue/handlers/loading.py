@@ -32,15 +32,11 @@ def of(target: Callable[..., Any], concurrency: int, name: str = "") -> Handler:
     if not callable(target) or inspect.isclass(target):
         raise HandlerError(f"{name or repr(target)} is not a function")
     takes_list = _takes_list(target)
-    if not _is_async(target):
+    if not (inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)):
         return WholeBatch(target) if takes_list else OneByOne(target)
     from .asynchronous import AsyncOneByOne, AsyncWholeBatch  # asyncio is slow to import
 
     return AsyncWholeBatch(target) if takes_list else AsyncOneByOne(target, concurrency)
-
-
-def _is_async(target: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
 
 
 def _takes_list(target: Callable[..., Any]) -> bool:

@@ -7,15 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..databases import (
-    Database,
-    DatabaseError,
-    Installed,
-    NotAllowed,
-    QueueError,
-    SqlFile,
-    open_database,
-)
+from ..databases import Database, DatabaseError, Installed, NotAllowed, QueueError, SqlFile, open_database
 from ..databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
 from ..databases.migrations import InstallError as InstallError
 from ..databases.migrations import area_of, migrate, released
