@@ -52,10 +52,7 @@ def consuming(*messages: Item, is_batch: bool = False, failures: Sequence[object
     `failures`: a list to which each message that fails without an exception is added.
     """
     found = _extra() if any(message.headers for message in messages) else _used()
-    if found is None or not messages:
-        return NOTHING
-    around: AbstractContextManager[Any] = found.consuming(messages, is_batch, failures)
-    return around
+    return NOTHING if found is None or not messages else found.consuming(messages, is_batch, failures)
 
 
 def for_each() -> Callable[[Item], AbstractContextManager[Any]]:

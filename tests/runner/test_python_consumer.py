@@ -210,6 +210,9 @@ def test_stop_ends_the_wait_for_a_database_that_is_away() -> None:
     consumer.stop()
     thread.join(15)
     assert not thread.is_alive()
+    consumer = Consumer("postgresql://nobody@127.0.0.1:1/none", "x", print, signals=True)
+    threading.Timer(0.3, consumer.stop).start()
+    consumer.run()
     with pytest.raises(rowqueue.Disconnected):
         Consumer("postgresql://nobody@127.0.0.1:1/none", "x", print, connect_timeout=0).run()
 

@@ -22,7 +22,7 @@ LAYERS = (
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 OUTSIDE = ("databases", "cli", "django", "extras", "testing")  # what is not the core
-CORE_LINES = 4_160
+CORE_LINES = 3_990
 LONGEST = 400  # lines
 
 

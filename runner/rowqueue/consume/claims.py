@@ -51,7 +51,6 @@ class Budget:
                 self._left += count
 
     def is_used_up(self) -> bool:
-        """Whether no further message may be claimed."""
         return self._left == 0
 
 

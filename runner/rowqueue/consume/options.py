@@ -109,12 +109,10 @@ class Options:
 
     @cached_property
     def name(self) -> str:
-        """The consumer's name."""
         return self.consumer or process_name()
 
     @property
     def may_end(self) -> bool:
-        """Whether the consumer may end by itself."""
         return self.drain or self.max_messages is not None or self.idle_timeout is not None
 
     def check(self, handler: Handler) -> None:

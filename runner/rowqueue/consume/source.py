@@ -249,8 +249,6 @@ class Source(ABC):
 
 
 class QueueSource(Source):
-    """Queues."""
-
     area = "queue"
     extend_procedure = "extend_lease"
     chains = wakes = answers = reports = True

@@ -219,7 +219,6 @@ def load() -> Contract:
 
 
 def read(path: Path) -> Contract:
-    """Read a contract."""
     data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     rows = data["rows"]
 
