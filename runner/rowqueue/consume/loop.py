@@ -84,7 +84,7 @@ class Rest:
     def __init__(self, longest_blind: float) -> None:
         self._longest_blind = longest_blind
         self._interval = SHORTEST_POLL
-        # Sockets, unlike the descriptors of a pipe, may be written to after they are closed: it is an error then.
+        # `end` may come after `close`. On a closed socket it fails; the number of a closed pipe may be another file's.
         self._reader, self._writer = socket.socketpair()
         self._reader.setblocking(False)
         self._writer.setblocking(False)
