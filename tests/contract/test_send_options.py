@@ -16,7 +16,18 @@ Sql = Callable[..., list[dict[str, Any]]]
 RANGES = {"priority": (-32_768, 32_767), "max_attempts": (1, 1_000), "delay_seconds": (0, 315_360_000)}
 SINGLE = ("dedup_key", "on_conflict")
 NAMES = (*RANGES, *SINGLE, "group_key", "headers", "source")
-OTHERS = ("nosuch", "Priority", "priority ", "", 'pri"', "priorit\\u0079", "header\\", "é")
+OTHERS = (
+    "nosuch",
+    "Priority",
+    "priority ",
+    "",
+    'pri"',
+    "priorit\\u0079",
+    "header\\",
+    'sou\\"rce',
+    "group\\\\_key",
+    "é",
+)
 TEXTS = (
     "",
     "a",
