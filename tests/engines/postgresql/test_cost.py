@@ -575,3 +575,25 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(
             assert ids == [kept]
         other.execute("ROLLBACK")
     assert last <= 2 * first, f"{first} pages a claim at first, {last} after 30,000"
+
+
+def test_an_open_snapshot_keeps_dead_positions_and_no_claim_of_a_ring_reads_them(
+    server: Server, database: Database, queue: str
+) -> None:
+    def claims(connection: Connection) -> float:
+        return statistics.median(pages(connection, "claim_wraparound(%s, 1, 'r')", queue) for _ in range(20))
+
+    with server.client(database.url) as connection, server.client(database.url) as other:
+        connection.execute("SET synchronous_commit = off")
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        make_rings(connection, queue)
+        connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\\n', 5000), E'\\n'))", [queue])
+        first = claims(connection)
+        connection.execute(
+            "DO $$ BEGIN FOR i IN 1..4000 LOOP"
+            f" PERFORM mq.claim_wraparound('{queue}', 1, 'r'); COMMIT; END LOOP; END $$"
+        )
+        last = claims(connection)
+        other.execute("ROLLBACK")
+    assert last <= first + 15, f"{first} pages a claim at first, {last} after 4,000"
