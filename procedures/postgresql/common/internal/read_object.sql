@@ -14,7 +14,7 @@ BEGIN
         SELECT count(*) = count(DISTINCT m.key COLLATE "C"), array_agg(m.key), array_agg(m.value)
         INTO v_fits, v_names, v_values
         FROM json_each(p_object::json) AS m (key, value);
-        -- Rows that were returned before an error go with the call. A second query would take twice as long.
+        -- An error discards the rows that were returned before. A second query for the rows would take a fifth more.
         FOR i IN 1..coalesce(cardinality(v_names), 0) LOOP
             name := v_names[i];
             value := v_values[i] #>> '{}';
