@@ -3,6 +3,7 @@
 Drivers, SQL dialects and the behaviour of a server are known only here: each engine has a package of its own.
 """
 
+import hashlib
 import re
 import selectors
 from abc import ABC, abstractmethod
@@ -357,6 +358,14 @@ class Database(ABC):
         It leaves the same records: a later `apply` has nothing to do. `since`: the release of the databases that it
         upgrades; it refuses all others.
         """
+
+    def with_indexes(self, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
+        """These files, each migration with the indexes that it creates: queue_health looks for the recorded ones."""
+        for file in files:
+            yield file
+            if file.kind == MIGRATION:
+                sha256 = hashlib.sha256(b"").hexdigest()
+                yield from (SqlFile(INDEX, name, sha256, "") for name in self.indexes(file.text))
 
     def with_gone(self, files: Sequence[SqlFile], gone: Sequence[str]) -> list[SqlFile]:
         """These files, and before the grants what drops the objects of other procedure files."""

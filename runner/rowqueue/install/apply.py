@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..databases import Database, DatabaseError, Installed, NotAllowed, QueueError, SqlFile, open_database, releases
-from ..databases.base import AREA, GONE, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
+from ..databases.base import AREA, GONE, GRANTS, MIGRATION, PROCEDURE, RELEASE
 from ..databases.migrations import InstallError as InstallError
 from ..databases.migrations import area_of, migrate, released
 from . import contract
@@ -74,14 +74,6 @@ def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _with_indexes(database: Database, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
-    """These files, each migration with the indexes that it creates: queue_health looks for those that are recorded."""
-    for file in files:
-        yield file
-        if file.kind == MIGRATION:
-            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in database.indexes(file.text))
-
-
 def _procedure(path: Path) -> SqlFile:
     """A procedure file. For a public object, the first line of the file becomes the object's comment."""
     file = _file(PROCEDURE, path)
@@ -107,12 +99,11 @@ def script(database: str, areas: Iterable[str] | None = None, since: str | None 
     """
     opened, chosen = open_database(f"{database}://"), files(database, areas)
     if since is None:
-        return opened.script([*_with_indexes(opened, chosen)])
+        return opened.script([*opened.with_indexes(chosen)])
     earlier = releases.read(since, database)
     if areas is None:
         chosen = files(database, earlier.procedures.keys() & contract.load().areas.keys())
-    chosen = opened.with_gone(earlier.new(chosen), earlier.gone(chosen))
-    return opened.script([*_with_indexes(opened, chosen)], earlier)
+    return opened.script([*opened.with_indexes(opened.with_gone(earlier.new(chosen), earlier.gone(chosen)))], earlier)
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
@@ -238,7 +229,7 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
     gone = sorted(names - {file.name for file in every})
     chosen = [file for file in every if file.name in names]
     if chosen:
-        with_all = _with_indexes(database, database.with_gone(chosen, gone))
+        with_all = database.with_indexes(database.with_gone(chosen, gone))
         applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in with_all])
         run = [file.name for file in chosen if file.kind in _SQL]
         applied.procedures += [name for name in run if name not in applied.procedures]
