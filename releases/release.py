@@ -1,23 +1,28 @@
 """Write a release of the version in pyproject.toml into dist/. Usage: make release
 
-The SQL scripts, the wheel, the source archive and their checksums. It also cuts CHANGELOG.md, and keeps the contract
-and the scripts in releases/VERSION: tests compare later versions with them. It uses no network, commits nothing, and
-ends with the next steps to do by hand. `--check` only checks whether a release can be made.
+The SQL scripts, the wheel, the source archive and their checksums. It also cuts CHANGELOG.md. In releases/VERSION it
+keeps the contract and the scripts, with which tests compare later versions, and what `runner sql --from` needs. It uses
+no network, commits nothing, and ends with the next steps to do by hand. `--check` only checks whether a release can be
+made.
 """
 
 import argparse
 import gzip
 import hashlib
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import frozen
+from rowqueue.databases import files, releases
+from rowqueue.databases.base import GRANTS, MIGRATION
 from rowqueue.install import apply as install
 from rowqueue.install import contract
 
@@ -77,6 +82,8 @@ def check(root: Path) -> None:
 def write(root: Path, day: date) -> list[Path]:
     """Make the release; returns the files in dist/. After an error the tree is unchanged."""
     check(root)
+    if contract.release() != version(root):
+        raise Refused(f"rowqueue {contract.release()} is installed, not {version(root)}: pip install -e .")
     changelog, kept = root / "CHANGELOG.md", root / "releases" / version(root)
     before = changelog.read_text("utf-8")
     try:
@@ -101,11 +108,32 @@ def _freeze(root: Path, kept: Path, made: Path) -> None:
     """Keep the contract and the SQL scripts of the release. Every run writes the same bytes."""
     kept.mkdir()
     shutil.copy(root / "procedures" / "contract.toml", kept)
+    (kept / "release.toml").write_text(content(), "utf-8")
     for engine in ENGINES:
-        # As `runner sql` prints it.
-        text = "".join(f"{part}\n" for part in install.script(engine)).encode()
-        (made / f"rowqueue-{engine}.sql").write_bytes(text)
-        (kept / f"rowqueue-{engine}.sql.gz").write_bytes(gzip.compress(text, mtime=0))
+        whole = _script(engine)
+        (kept / f"rowqueue-{engine}.sql.gz").write_bytes(gzip.compress(whole, mtime=0))
+        (made / f"rowqueue-{engine}.sql").write_bytes(whole)
+        (made / f"rowqueue-{engine}-core.sql").write_bytes(_script(engine, areas=contract.CORE))
+        for earlier in releases.earlier():
+            (made / f"rowqueue-{engine}-from-{earlier}.sql").write_bytes(_script(engine, since=earlier))
+
+
+def _script(engine: str, areas: Iterable[str] | None = None, since: str | None = None) -> bytes:
+    """As `runner sql` prints it."""
+    return "".join(f"{part}\n" for part in install.script(engine, areas, since)).encode()
+
+
+def content() -> str:
+    """What a database of this release has: its migrations, and the procedure files of each area."""
+    lines = ["# What a database of this release has; `runner sql --from` reads it."]
+    for engine in ENGINES:
+        lines += ["", f"[{engine}.migrations]"]
+        lines += [f'{file.name} = "{file.sha256}"' for file in install.files(engine) if file.kind == MIGRATION]
+        lines += ["", f"[{engine}.procedures]"]
+        for area in contract.load().areas:
+            names = {path.stem for path in (files.procedures(engine) / area).rglob("*.sql")} - {GRANTS}
+            lines.append(f"{area} = {json.dumps(sorted(names))}")
+    return "\n".join([*lines, ""])
 
 
 def _build(root: Path, made: Path) -> None:

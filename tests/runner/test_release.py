@@ -101,9 +101,15 @@ def test_a_folder_that_is_no_checkout_is_refused(small: Path, tmp_path: Path, mo
         release.check(small)
 
 
+def test_scripts_that_would_record_another_version_are_refused(small: Path) -> None:
+    with pytest.raises(release.Refused, match=r"is installed, not 0\.2\.0: pip install -e \."):
+        release.write(small, DAY)
+
+
 @pytest.mark.level(3)
-def test_after_an_error_the_tree_is_as_before(small: Path) -> None:
+def test_after_an_error_the_tree_is_as_before(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The small repository has nothing that could be built."""
+    monkeypatch.setattr(contract, "release", lambda: "0.2.0")
     before = (small / "CHANGELOG.md").read_text()
     with pytest.raises(release.Refused, match="-m build"):
         release.write(small, DAY)
@@ -129,29 +135,55 @@ def test_a_release_has_everything_in_dist_and_freezes_the_contract(tmp_path: Pat
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     replaced(tmp_path / "pyproject.toml", f'version = "{release.version(ROOT)}"', 'version = "77.0.0"')
+    # An earlier release of the same SQL, with one procedure more.
+    earlier = tmp_path / "releases" / "76.0.0"
+    earlier.mkdir()
+    (earlier / "release.toml").write_text(release.content().replace("= [", '= ["old_helper", '))
+    shutil.copy(ROOT / "procedures" / "contract.toml", earlier)
     git(tmp_path, "init", "-q")
     commit(tmp_path)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "runner"), "PYTHONDONTWRITEBYTECODE": "1"}
+    # As `pip install` records the new version.
+    installed = tmp_path / ".git" / "installed"
+    (installed / "rowqueue-77.0.0.dist-info").mkdir(parents=True)
+    (installed / "rowqueue-77.0.0.dist-info" / "METADATA").write_text("Name: rowqueue\nVersion: 77.0.0\n")
+    path = os.pathsep.join(map(str, (installed, tmp_path / "runner")))
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "releases/release.py"]
     shown = run(command, cwd=tmp_path, env=environment).stdout
 
     dist, kept = tmp_path / "dist", tmp_path / "releases" / "77.0.0"
     wheel, archive = "rowqueue-77.0.0-py3-none-any.whl", "rowqueue-77.0.0.tar.gz"
-    scripts = {f"rowqueue-{path.name}.sql" for path in (ROOT / "migrations").iterdir()}
+    engines = [path.name for path in (ROOT / "migrations").iterdir()]
+    options = {"": [], "-core": ["--areas", "queue"], "-from-76.0.0": ["--from", "76.0.0"]}
+    scripts = {f"rowqueue-{engine}{suffix}.sql": engine for engine in engines for suffix in options}
     assert {path.name for path in dist.iterdir()} == {wheel, archive, "SHA256SUMS", *scripts}
     sums = dict(line.split("  ")[::-1] for line in (dist / "SHA256SUMS").read_text().splitlines())
     assert sums == {n: hashlib.sha256((dist / n).read_bytes()).hexdigest() for n in {wheel, archive, *scripts}}
     page = (ROOT / "docs" / "start" / "install.md").read_text("utf-8")
     [block] = re.findall(r"^sha256sum .*$", page, re.M)
     assert run(["sh", "-c", block], cwd=dist).stdout.count(": OK\n") == len(sums)
-    for name in scripts:
-        engine = name.removeprefix("rowqueue-").removesuffix(".sql")
-        text = (dist / name).read_bytes()
-        assert text == run([*COMMAND, "sql", "--database", engine]).stdout.encode()
-        assert text == gzip.decompress((kept / f"{name}.gz").read_bytes())
+    unpacked = tmp_path / ".git" / "wheel"
+    with zipfile.ZipFile(dist / wheel) as opened:
+        opened.extractall(unpacked)
+    from_wheel = environment | {"PYTHONPATH": str(unpacked)}
+    for name, engine in scripts.items():
+        text = (dist / name).read_text("utf-8")
+        [more] = [more for suffix, more in options.items() if name == f"rowqueue-{engine}{suffix}.sql"]
+        assert text == run([*COMMAND, "sql", "--database", engine, *more], env=from_wheel, cwd=dist).stdout
+        assert ("old_helper" in text, "'77.0.0'" in text) == ("--from" in more, True)
+    for engine in engines:
+        whole = gzip.decompress((kept / f"rowqueue-{engine}.sql.gz").read_bytes())
+        assert whole == (dist / f"rowqueue-{engine}.sql").read_bytes()
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    assert {name for name in names if "/releases/" in name} == {
+        f"rowqueue/sql/releases/{version}/release.toml" for version in ("76.0.0", "77.0.0")
+    }
+    unknown = [*COMMAND, "sql", "--database", "mysql", "--from", "77.0.0"]
+    refused = subprocess.run(unknown, env=from_wheel, cwd=dist, capture_output=True, text=True)
+    assert refused.returncode == 2 and "no release before 77.0.0; known: 76.0.0" in refused.stderr
     assert (kept / "contract.toml").read_bytes() == (ROOT / "procedures" / "contract.toml").read_bytes()
     sql = {path.relative_to(ROOT).as_posix() for folder in ("migrations", "procedures") for path in _files(folder)}
-    assert {f"rowqueue/sql/{path}" for path in sql} <= set(zipfile.ZipFile(dist / wheel).namelist())
+    assert {f"rowqueue/sql/{path}" for path in sql} <= names
     with tarfile.open(dist / archive) as opened:
         packed = {name.partition("/")[2] for name in opened.getnames()}
     tracked = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=tmp_path).stdout.split()

@@ -1,5 +1,6 @@
 """The contract of the last release: what its callers use must not change before a new major version."""
 
+import hashlib
 import shutil
 import tomllib
 from pathlib import Path
@@ -22,7 +23,14 @@ def test_a_released_folder_has_its_scripts_and_its_contract() -> None:
     for folder in RELEASES.glob("*/"):
         if folder.name != "__pycache__":
             names = {f"rowqueue-{path.name}.sql.gz" for path in (ROOT / "migrations").iterdir()}
-            assert {path.name for path in folder.iterdir()} == {*names, "contract.toml"}
+            assert {path.name for path in folder.iterdir()} == {*names, "contract.toml", "release.toml"}
+
+
+def test_a_released_migration_is_never_edited() -> None:
+    for folder in frozen.released(RELEASES):
+        for engine, kept in tomllib.loads((folder / "release.toml").read_text("utf-8")).items():
+            texts = {name: ROOT / "migrations" / engine / f"{name}.sql" for name in kept["migrations"]}
+            assert {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in texts.items()} == kept["migrations"]
 
 
 # ---- the comparison itself, on a small contract

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import release
 from microsoft_parser import Parser
+from rowqueue.databases import releases
 from rowqueue.databases.sqlserver import connection, database, removal, rights, script, suitable
 from rowqueue.install import apply as install
 from rowqueue.install import contract
@@ -31,9 +33,9 @@ TEXTS = {
 }
 
 
-def whole_script() -> str:
+def whole_script(since: str | None = None) -> str:
     """What `runner sql` prints, without the lines that are for sqlcmd itself."""
-    return re.sub(r"(?m)^:.*", "", "".join(install.script("sqlserver")))
+    return re.sub(r"(?m)^:.*", "", "".join(f"{part}\n" for part in install.script("sqlserver", since=since)))
 
 
 def executed(text: str) -> list[str]:
@@ -254,6 +256,21 @@ def test_microsofts_parser_takes_every_file(parser: Parser) -> None:
 
 def test_microsofts_parser_takes_the_whole_installation_as_one_script(parser: Parser) -> None:
     assert parser.errors([whole_script()]) == [[]]
+
+
+def test_microsofts_parser_takes_the_upgrade_as_one_script(
+    parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a release that lacks the last migration, and has a procedure that is gone."""
+    content = re.sub(r"(?m)^rowqueue_0007_.*\n", "", release.content()).replace("= [", '= ["old_helper", ')
+    (tmp_path / "release.toml").write_text(content)
+    monkeypatch.setattr(releases, "earlier", lambda: {"0.0.1": tmp_path / "release.toml"})
+    text = whole_script("0.0.1")
+    assert re.findall(r"(?m)^-- migration (\w+)$", text) == ["rowqueue_0007_consumers"]
+    assert "AND name IN (N'old_helper');" in text
+    assert parser.errors([text]) == [[]]
+    assert parser.errors([text.replace("EXEC (@drop);", "EXEC @drop);")]) != [[]]
+    assert parser.errors([text.replace("SELECT TOP (1) @found = name", "SELECT TOP () @found = name")]) != [[]]
 
 
 def test_microsofts_parser_takes_the_checks_for_a_real_server(parser: Parser) -> None:

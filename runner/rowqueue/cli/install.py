@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..databases import releases
 from ..databases.link import when_there
 from ..escaping import escaped
 from ..install import apply as install
@@ -49,6 +50,7 @@ def apply(
         json,
         migrations=applied.migrations,
         procedures=applied.procedures,
+        dropped=applied.dropped,
         repaired=applied.repaired,
     )
 
@@ -57,11 +59,24 @@ def apply(
 def sql(
     engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
     areas: Areas = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="VERSION",
+            help="Upgrade a database of this earlier release, with all its areas or --areas.",
+        ),
+    ] = None,
 ) -> None:
-    """Print the installation as one SQL script."""
+    """Print the installation, or the upgrade of an earlier release, as one SQL script."""
     named = _names(areas)
     try:
-        parts = install.script(engine, named)
+        if since is not None:
+            releases.find(since)
+    except LookupError as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--from") from None
+    try:
+        parts = install.script(engine, named, since)
     except (LookupError, ValueError) as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--database") from None
     for part in parts:

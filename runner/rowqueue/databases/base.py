@@ -3,6 +3,7 @@
 Drivers, SQL dialects and the behaviour of a server are known only here: each engine has a package of its own.
 """
 
+import hashlib
 import re
 import selectors
 from abc import ABC, abstractmethod
@@ -201,8 +202,9 @@ class Session(ABC):
 
 
 # The kinds of records. The release, an area, and an index that a migration creates are recorded like a file with an
-# empty text.
+# empty text. GONE is a text that drops what this release no longer has, with its records.
 RELEASE, MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "release", "migration", "area", "index", "procedure", "grants"
+GONE = "gone"
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,28 @@ class SqlFile:
     sha256: str
     text: str
     comment: str = ""
+
+
+@dataclass(frozen=True)
+class Release:
+    """An earlier release on one engine: its migrations, and the procedure files of each of its areas."""
+
+    version: str
+    migrations: tuple[str, ...]
+    procedures: dict[str, tuple[str, ...]]
+
+    def areas(self, files: Iterable[SqlFile]) -> list[str]:
+        """The areas of a script that the release had too: a database that is upgraded must have all of them."""
+        return [file.name for file in files if file.kind == AREA and file.name in self.procedures]
+
+    def new(self, files: Iterable[SqlFile]) -> list[SqlFile]:
+        """These files without the migrations that the release had."""
+        return [file for file in files if file.name not in self.migrations]
+
+    def gone(self, files: Sequence[SqlFile]) -> list[str]:
+        """The procedure files that the release had in the areas of a script, and that are not among these files."""
+        had = {name for area in self.areas(files) for name in self.procedures[area]}
+        return sorted(had - {file.name for file in files})
 
 
 @dataclass(frozen=True)
@@ -328,11 +352,32 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
+    def script(self, files: Sequence[SqlFile], since: Release | None = None) -> Iterator[str]:
         """The parts of a script for the database's own client that does what `apply` does in an empty database.
 
-        It leaves the same records: a later `apply` has nothing to do.
+        It leaves the same records: a later `apply` has nothing to do. `since`: the release of the databases that it
+        upgrades; it refuses all others.
         """
+
+    def with_indexes(self, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
+        """These files, each migration with the indexes that it creates: queue_health looks for the recorded ones."""
+        for file in files:
+            yield file
+            if file.kind == MIGRATION:
+                sha256 = hashlib.sha256(b"").hexdigest()
+                yield from (SqlFile(INDEX, name, sha256, "") for name in self.indexes(file.text))
+
+    def with_gone(self, files: Sequence[SqlFile], gone: Sequence[str]) -> list[SqlFile]:
+        """These files, and before the grants what drops the objects of other procedure files."""
+        if not gone:
+            return [*files]
+        dropping = SqlFile(GONE, ", ".join(gone), "", self.dropping(gone))
+        last = [file for file in files if file.kind in (GRANTS, RELEASE)]
+        return [*(file for file in files if file not in last), dropping, *last]
+
+    @abstractmethod
+    def dropping(self, names: Sequence[str]) -> str:
+        """The text of a file that drops the objects of these procedure files, if they exist, with their records."""
 
     @abstractmethod
     def adopted_tables(self) -> list[tuple[str, str]]:

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..databases import Database, DatabaseError, Installed, NotAllowed, QueueError, SqlFile, open_database
-from ..databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
+from ..databases import Database, DatabaseError, Installed, NotAllowed, QueueError, SqlFile, open_database, releases
+from ..databases.base import AREA, GONE, GRANTS, MIGRATION, PROCEDURE, RELEASE
 from ..databases.migrations import InstallError as InstallError
 from ..databases.migrations import area_of, migrate, released
 from . import contract
 
-_SQL = (PROCEDURE, GRANTS)  # kinds of files that apply runs; yoyo runs migrations
+_SQL = (PROCEDURE, GRANTS, GONE)  # kinds of files that apply runs; yoyo runs migrations
 _SHOWN = 3  # names of objects with the same problem
 _ROLES = "producer|consumer|operator|viewer|owner|reporter"
 _OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)(?:mq_internal\.|mq\.|i?mq_)\w+(?:\([^)]*\))?", re.IGNORECASE)
@@ -24,8 +24,8 @@ class FileStatus:
     """One file compared with the database.
 
     `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file; `drifted`: the object in the
-    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `newer`: the
-    database has a later release, or a migration that this release does not know.
+    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `gone`: a procedure
+    file of an earlier release; `newer`: the database has a later release, or a migration that this one does not know.
     """
 
     kind: str
@@ -35,10 +35,11 @@ class FileStatus:
 
 @dataclass
 class Applied:
-    """What `apply` did: the migrations and procedure files it ran, the wrong rights it repaired, and warnings."""
+    """What `apply` did: migrations and procedure files that it ran, those it dropped, rights it repaired, warnings."""
 
     migrations: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     repaired: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
@@ -73,14 +74,6 @@ def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _with_indexes(database: Database, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
-    """These files, each migration with the indexes that it creates: queue_health looks for those that are recorded."""
-    for file in files:
-        yield file
-        if file.kind == MIGRATION:
-            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in database.indexes(file.text))
-
-
 def _procedure(path: Path) -> SqlFile:
     """A procedure file. For a public object, the first line of the file becomes the object's comment."""
     file = _file(PROCEDURE, path)
@@ -98,13 +91,19 @@ def known(database: Database, areas: Iterable[str] | None = None) -> list[SqlFil
     return database.fitted(files(database.name, database.areas() if areas is None else areas))
 
 
-def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
+def script(database: str, areas: Iterable[str] | None = None, since: str | None = None) -> Iterator[str]:
     """The installation of some areas, or of all, as a script for the engine's own client, in parts.
 
-    Raises LookupError for an unknown engine or area.
+    `since`: an earlier release, which the script upgrades; without areas, it is for all that the release had. Raises
+    LookupError for an unknown engine, area or release.
     """
-    opened = open_database(f"{database}://")
-    return opened.script([*_with_indexes(opened, files(database, areas))])
+    opened, chosen = open_database(f"{database}://"), files(database, areas)
+    if since is None:
+        return opened.script([*opened.with_indexes(chosen)])
+    earlier = releases.read(since, database)
+    if areas is None:
+        chosen = files(database, earlier.procedures.keys() & contract.load().areas.keys())
+    return opened.script([*opened.with_indexes(opened.with_gone(earlier.new(chosen), earlier.gone(chosen)))], earlier)
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
@@ -116,16 +115,14 @@ def status(database: Database, areas: Iterable[str] | None = None) -> list[FileS
     found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in known(database, areas)]
     names = {path.stem for path in released(database.name)}
     unknown = [entry for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
-    own = _numbers(contract.release())
-    if later := [entry for entry in installed.values() if entry.kind == RELEASE and _numbers(entry.name) > own]:
+    others = installed.keys() - {file.name for file in found}
+    if later := [entry for entry in installed.values() if entry.kind == RELEASE and releases.is_later(entry.name)]:
         public = contract.load().public(database.name)
         found = [f for f in found if f.state == "ok" or (f.state == "missing" and f.name in public)]
         found += [FileStatus(e.kind, e.name, "drifted") for e in installed.values() if e.changed]
+    else:
+        found += [FileStatus(PROCEDURE, n, "gone") for n in sorted(others) if installed[n].kind == PROCEDURE]
     return found + [FileStatus(entry.kind, entry.name, "newer") for entry in later + unknown]
-
-
-def _numbers(release: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", release)]
 
 
 def later_release(found: Iterable[FileStatus]) -> str | None:
@@ -134,8 +131,8 @@ def later_release(found: Iterable[FileStatus]) -> str | None:
     It then has everything that this release calls, unless something is missing.
     """
     names = [file.name for file in found if (file.kind, file.state) == (RELEASE, "newer")]
-    last = max(names, key=_numbers, default=None)
-    return last if last and _numbers(last)[0] == _numbers(contract.release())[0] else None
+    last = max(names, key=releases.numbers, default=None)
+    return last if last and releases.numbers(last)[0] == releases.numbers(contract.release())[0] else None
 
 
 def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
@@ -227,13 +224,16 @@ def _chosen(database: Database, named: list[str] | None) -> tuple[tuple[str, ...
 
 
 def _run(database: Database, names: set[str], applied: Applied) -> None:
-    """Run the procedure files and grants with these names; record them, and also the others among the names."""
-    chosen = [file for file in known(database) if file.name in names]
+    """Run the procedure files and grants with these names, and drop what is gone; only record the others among them."""
+    every = known(database)
+    gone = sorted(names - {file.name for file in every})
+    chosen = [file for file in every if file.name in names]
     if chosen:
-        every = _with_indexes(database, chosen)
-        applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in every])
+        with_all = database.with_indexes(database.with_gone(chosen, gone))
+        applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in with_all])
         run = [file.name for file in chosen if file.kind in _SQL]
         applied.procedures += [name for name in run if name not in applied.procedures]
+        applied.dropped += gone
 
 
 def uninstall(database: Database, force: bool = False, cascade: bool = False) -> tuple[list[str], list[str]]:

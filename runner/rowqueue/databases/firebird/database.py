@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from firebird.driver import Error
 
-from ..base import Conflict, Database, DatabaseError, Session, SqlFile
+from ..base import GONE, Conflict, Database, DatabaseError, Release, Session, SqlFile
 from ..guard import in_file, lock_held
 from ..migrations import known
 from . import removal, rights, script, yoyo_tables
@@ -107,14 +107,17 @@ class Firebird(Database):
                     _run(connection, file.text)
                     _run(connection, script.comment(file))
             with cursor_of(connection.main_transaction) as cursor:
-                for file in files:
+                for file in (file for file in files if file.kind != GONE):
                     record = script.RECORD.format("?", "?", "?", "?", "?")
                     cursor.execute(record, [file.name, file.kind, file.sha256, file.kind, file.name])
                 connection.commit()
         return []
 
-    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
-        return script.parts(files)
+    def script(self, files: Sequence[SqlFile], since: Release | None = None) -> Iterator[str]:
+        return script.parts(files, since)
+
+    def dropping(self, names: Sequence[str]) -> str:
+        return script.dropping(names)
 
     def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection:

@@ -4,7 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 
-from ..base import AREA, PROCEDURE, SqlFile
+from ...install.contract import release
+from ..base import AREA, GONE, PROCEDURE, Release, SqlFile
 from ..files import commented, quoted
 from ..migrations import hashed, hashes, names
 from . import yoyo_tables
@@ -18,18 +19,23 @@ UPDATE OR INSERT INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
 VALUES ({}, {}, {}, IIF({} = 'procedure', imq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
 
 
-def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+def parts(files: Sequence[SqlFile], since: Release | None) -> Iterator[str]:
     """See `Database.script`."""
     migrations = ",\n            ".join(f"''{name} {sha256}''" for name, sha256 in hashes("firebird").items())
     areas = ", ".join(f"''{file.name}''" for file in files if file.kind == AREA)
-    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=migrations, areas=areas)
+    title = _UPGRADE.format(since.version, release()) if since else _INSTALLATION
+    only = "    END\n"
+    if since:
+        needed = " UNION ALL ".join(f"SELECT ''{area}'' AS name FROM rdb$database" for area in since.areas(files))
+        only = _ONLY.format(version=since.version, areas=needed)
+    yield title + _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=migrations, areas=areas, only=only)
     own = yoyo_tables.TABLES.items()
     yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in own)
     yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
     for file in files:
         if file.text:
             yield from _migration(file) if file.kind == "migration" else _procedure(file)
-    yield from map(_record, files)
+    yield from (_record(file) for file in files if file.kind != GONE)
     yield _SCRIPT_END
 
 
@@ -47,6 +53,12 @@ def _procedure(file: SqlFile) -> Iterator[str]:
     # isql's transaction may have begun before the file ran, and then does not see its objects.
     yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file))
     yield f"COMMIT;\n{comment(file)}COMMIT;\n" if comment(file) else "COMMIT;\n"
+
+
+def dropping(names: Sequence[str]) -> str:
+    """See `Database.dropping`."""
+    objects = ", ".join(quoted(f"{prefix}{name.upper()}") for name in names for prefix in ("MQ_", "IMQ_"))
+    return _DROP.format(objects=objects, names=", ".join(map(quoted, names)))
 
 
 def comment(file: SqlFile) -> str:
@@ -135,10 +147,19 @@ CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$S
             WHERE name IN (%names%)) END"""
 
 
-_SCRIPT_HEAD = """\
+_INSTALLATION = """\
 -- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation, for isql:
 -- isql -charset UTF8 -input this-file DATABASE. It stops at the first error. Run it again to continue. Run again after
 -- its end, it repairs an installation of this release or upgrades an earlier one.
+"""
+
+_UPGRADE = """\
+-- rowqueue for Firebird 3.0, 4.0 and 5.0: the upgrade from {} to {}, for isql:
+-- isql -charset UTF8 -input this-file DATABASE. It changes no other database. It stops at the first error. Run it again
+-- to continue.
+"""
+
+_SCRIPT_HEAD = """\
 SET BAIL ON;
 SET AUTODDL ON;
 SET TERM ^ ;
@@ -162,11 +183,26 @@ BEGIN
             AND name NOT IN ({areas})' INTO v_unknown;
         IF (v_unknown IS NOT NULL) THEN
             v_reason = 'this script lacks areas that the database has: use runner sql --areas ' || v_unknown || ',...';
-    END
-    IF (v_reason IS NOT NULL) THEN
-        v_at = CAST(v_reason AS timestamp);
+{only}    IF (v_reason IS NOT NULL) THEN
+        v_at = CAST(LEFT(v_reason, 130) AS timestamp);
 END^
 
+"""
+
+
+_ONLY = """\
+        EXECUTE STATEMENT 'SELECT MAX(name) FROM
+            (SELECT FIRST 1 name FROM mq_installed WHERE kind = ''release'' ORDER BY applied_at DESC)' INTO v_unknown;
+        IF (v_unknown IS DISTINCT FROM '{version}') THEN
+            v_reason = 'this script upgrades {version}, and the database has '
+                || COALESCE(v_unknown, 'no whole release');
+        EXECUTE STATEMENT 'SELECT LIST(TRIM(a.name)) FROM ({areas}) AS a
+            WHERE a.name NOT IN (SELECT i.name FROM mq_installed AS i WHERE i.kind = ''area'')' INTO v_unknown;
+        IF (v_unknown IS NOT NULL) THEN
+            v_reason = COALESCE(v_reason, 'the database lacks areas of this script: ' || v_unknown);
+    END
+    ELSE
+        v_reason = COALESCE(v_reason, 'the queue is not installed here, and this script upgrades {version}');
 """
 
 
@@ -177,6 +213,31 @@ BEGIN
         EXECUTE STATEMENT 'CREATE TABLE "{name}" ({columns})';
 END^
 
+"""
+
+
+# In one transaction: dependencies are checked when it ends.
+_DROP = """\
+SET TERM ^ ;
+EXECUTE BLOCK
+AS
+DECLARE v_drop varchar(200) CHARACTER SET UTF8;
+BEGIN
+    FOR
+        SELECT 'DROP PROCEDURE ' || TRIM(rdb$procedure_name) FROM rdb$procedures
+        WHERE rdb$package_name IS NULL AND rdb$procedure_name IN ({objects})
+        UNION ALL
+        SELECT 'DROP FUNCTION ' || TRIM(rdb$function_name) FROM rdb$functions
+        WHERE rdb$package_name IS NULL AND rdb$function_name IN ({objects})
+        UNION ALL
+        SELECT 'DROP VIEW ' || TRIM(rdb$relation_name) FROM rdb$relations
+        WHERE rdb$view_blr IS NOT NULL AND rdb$relation_name IN ({objects})
+        INTO v_drop
+    DO
+        EXECUTE STATEMENT v_drop;
+    DELETE FROM mq_installed WHERE kind = 'procedure' AND name IN ({names});
+END^
+SET TERM ; ^
 """
 
 

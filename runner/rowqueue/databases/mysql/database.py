@@ -8,7 +8,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ...install import contract
-from ..base import AREA, GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
+from ..base import AREA, GONE, GRANTS, Cluster, Database, DatabaseError, Release, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
@@ -116,15 +116,19 @@ class MySQL(Database):
                 with in_file(file.name), translated():
                     for statement in statements(script.text(file)):
                         cursor.execute(statement)
-                cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
+                if file.kind != GONE:
+                    cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
             if any(file.kind == GRANTS for file in files):
                 rights.revoke_from_everybody(cursor)
             for statement in script.FINGERPRINTS:
                 cursor.execute(statement)
         return []
 
-    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
-        return script.parts(files)
+    def script(self, files: Sequence[SqlFile], since: Release | None = None) -> Iterator[str]:
+        return script.parts(files, since)
+
+    def dropping(self, names: Sequence[str]) -> str:
+        return script.dropping(names)
 
     def adopted_tables(self) -> list[tuple[str, str]]:
         with self._reading("rowqueue uninstall") as cursor:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base import AREA, PROCEDURE, SqlFile
+from ...install.contract import release
+from ..base import AREA, GONE, PROCEDURE, RELEASE, Release, SqlFile
 from ..files import created, quoted
 from ..migrations import hashed, names
 from .connection import SQL_MODE
@@ -15,18 +16,33 @@ INSTALL_LOCK = f"(SELECT comment FROM _yoyo_log WHERE id = '{LOCK_ROW}')"
 INSTALL_SECONDS = 60
 
 
-def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+def parts(files: Sequence[SqlFile], since: Release | None) -> Iterator[str]:
     """See `Database.script`."""
     areas = ", ".join(f"'{file.name}'" for file in files if file.kind == AREA)
     listed = ", ".join(f"'{name}'" for name in names("mysql"))
-    yield _SCRIPT_HEAD.replace("%names%", listed).replace("%areas%", areas.replace("'", "''"))
+    title = _UPGRADE.format(since.version, release()) if since else _INSTALLATION
+    yield title + _SCRIPT_HEAD.replace("%names%", listed).replace("%areas%", areas.replace("'", "''"))
+    if since:
+        needed = " UNION ALL ".join(f"SELECT ''{area}'' AS name" for area in since.areas(files))
+        yield _ONLY.format(version=since.version, areas=needed)
+    yield YOYO_TABLES + _TAKE_LOCK
     for file in files:
         if file.text:
             yield f"-- {file.kind} {file.name}\n{text(file)}"
         if file.kind == "migration":
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
-        yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
-    yield from (f"{statement};\n" for statement in FINGERPRINTS)
+        if file.kind == RELEASE:  # last: until then, the script can continue
+            yield from (f"{statement};\n" for statement in FINGERPRINTS)
+        if file.kind != GONE:
+            yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
+
+
+def dropping(names: Sequence[str]) -> str:
+    """See `Database.dropping`."""
+    objects = [f"{prefix}{name}" for name in names for prefix in ("mq_", "imq_")]
+    drops = [f"DROP PROCEDURE IF EXISTS {name};\n" for name in objects]
+    lists = {"views": ", ".join(map(quoted, objects)), "names": ", ".join(map(quoted, names))}
+    return "".join(drops) + _DROP_REST.format(**lists)
 
 
 def text(file: SqlFile) -> str:
@@ -96,9 +112,30 @@ def make_yoyo_tables(cursor: Any) -> bool:
     return True
 
 
-_SCRIPT_HEAD = f"""\
+_DROP_REST = """\
+SET @mq_statement = NULL;
+SELECT CONCAT('DROP VIEW ', GROUP_CONCAT(table_name)) INTO @mq_statement
+FROM information_schema.views WHERE table_schema = DATABASE() AND table_name IN ({views});
+SET @mq_statement = COALESCE(@mq_statement, 'DO 0');
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+DELETE FROM mq_installed WHERE kind = 'procedure' AND name IN ({names});
+"""
+
+
+_INSTALLATION = """\
 -- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
 -- It stops at the first error. DDL cannot be rolled back, but the script is safe to rerun.
+"""
+
+_UPGRADE = """\
+-- rowqueue for MySQL and MariaDB: the upgrade from {} to {}, for the mysql client:
+-- mysql --comments DATABASE < this file. It changes no other database. It stops at the first error. Run it again to
+-- continue.
+"""
+
+_SCRIPT_HEAD = f"""\
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '{SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
 SET SESSION sql_safe_updates = 0;
@@ -133,8 +170,33 @@ SET @mq_statement = COALESCE(CONCAT('SELECT `this script lacks areas of the data
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;
-{YOYO_TABLES}DO GET_LOCK({INSTALL_LOCK}, {INSTALL_SECONDS});
 """
+
+
+_ONLY = """\
+SET @mq_found = NULL, @mq_lacking = NULL, @mq_statement = 'SELECT `the queue is not installed in this database`';
+SELECT 'SELECT (SELECT name FROM mq_installed WHERE kind = ''release'' ORDER BY applied_at DESC LIMIT 1),
+    (SELECT GROUP_CONCAT(a.name) FROM ({areas}) AS a
+    LEFT JOIN mq_installed AS i ON i.kind = ''area'' AND i.name = a.name WHERE i.name IS NULL)
+    INTO @mq_found, @mq_lacking'
+INTO @mq_statement
+FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mq_installed';
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SET @mq_statement = CASE
+    WHEN NOT @mq_found <=> '{version}'
+        THEN CONCAT('SELECT `this script upgrades {version}; the database has ', COALESCE(@mq_found, 'no release'), '`')
+    WHEN @mq_lacking IS NOT NULL THEN CONCAT('SELECT `the database lacks areas of this script: ', @mq_lacking, '`')
+    ELSE 'DO 0'
+END;
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+"""
+
+
+_TAKE_LOCK = f"DO GET_LOCK({INSTALL_LOCK}, {INSTALL_SECONDS});\n"
 
 
 _YOYO_ROW = """\

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from .. import migrations
-from ..base import ROLES, Database, DatabaseError, NotAllowed, ReadOnly, Session, SqlFile
+from ..base import GONE, ROLES, Database, DatabaseError, NotAllowed, ReadOnly, Release, Session, SqlFile
 from ..guard import in_file, lock_held
 from . import removal, rights, script, yoyo_tables
 from .connection import connect, settings
@@ -117,12 +117,15 @@ class PostgreSQL(Database):
                         if file.text:
                             connection.execute((file.text + script.comment(file)).encode(), prepare=False)
                 # After all files have run, because a file may change an object of an earlier one.
-                records = [(file.kind, file.name, file.sha256) for file in files]
+                records = [(file.kind, file.name, file.sha256) for file in files if file.kind != GONE]
                 connection.cursor().executemany(script.RECORD, records)
         return notices
 
-    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
-        return script.parts(files)
+    def script(self, files: Sequence[SqlFile], since: Release | None = None) -> Iterator[str]:
+        return script.parts(files, since)
+
+    def dropping(self, names: Sequence[str]) -> str:
+        return script.dropping(names)
 
     def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from ..base import AREA, SqlFile
+from ...install.contract import release
+from ..base import AREA, GONE, Release, SqlFile
 from ..files import commented, quoted
 from ..migrations import hashed, hashes
 
@@ -11,20 +12,29 @@ from ..migrations import hashed, hashes
 INSTALL_LOCK = "rowqueue_installing"
 
 
-def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+def parts(files: Sequence[SqlFile], since: Release | None) -> Iterator[str]:
     """See `Database.script`."""
     migrations = ",\n            ".join(f"('{name}', '{sha256}')" for name, sha256 in hashes("postgresql").items())
     areas = ", ".join(f"'{file.name}'" for file in files if file.kind == AREA)
-    yield _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
+    title = _UPGRADE.format(since.version, release()) if since else _INSTALLATION
+    yield title + _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
+    if since:
+        yield _ONLY.format(version=since.version, areas=", ".join(map(quoted, since.areas(files))))
+    yield _YOYO_TABLES
     texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files if file.text}
     for file, text in texts.items():
         if file.kind == "migration":
             yield _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
     yield "RESET client_min_messages;\n"
     yield from (text + comment(file) for file, text in texts.items() if file.kind != "migration")
-    records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
+    records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files if file.kind != GONE)
     yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
     yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
+
+
+def dropping(names: Sequence[str]) -> str:
+    """See `Database.dropping`."""
+    return _DROP.format(names=", ".join(map(quoted, names)))
 
 
 def comment(file: SqlFile) -> str:
@@ -73,10 +83,38 @@ SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.finge
 RECORD = f"{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)\n{_RECORD_TAIL}"
 
 
-# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
-_SCRIPT_HEAD = f"""\
+# Views first: they may use the functions.
+_DROP = """\
+DO $$
+DECLARE
+    v_gone CONSTANT text[] := ARRAY[{names}];
+    v_statement text;
+BEGIN
+    FOR v_statement IN
+        SELECT format('DROP VIEW %s', c.oid::regclass) FROM pg_class AS c
+        WHERE c.relnamespace = 'mq'::regnamespace AND c.relkind = 'v' AND c.relname = ANY (v_gone)
+        UNION ALL
+        SELECT format('DROP FUNCTION %s', p.oid::regprocedure) FROM pg_proc AS p
+        WHERE p.pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND p.proname = ANY (v_gone)
+    LOOP
+        EXECUTE v_statement;
+    END LOOP;
+    DELETE FROM mq.installed WHERE kind = 'procedure' AND name = ANY (v_gone);
+END
+$$;
+"""
+
+
+_INSTALLATION = """\
 -- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing. Run again, it repairs an installation of
 -- this release or upgrades an earlier one.
+"""
+
+_UPGRADE = """\
+-- rowqueue for PostgreSQL: the upgrade from {} to {}, for psql. All or nothing. It changes no other database.
+"""
+
+_SCRIPT_HEAD = f"""\
 \\set ON_ERROR_STOP on
 BEGIN;
 CREATE SCHEMA {INSTALL_LOCK};
@@ -112,6 +150,36 @@ BEGIN
     END IF;
 END
 $$;
+"""
+
+
+_ONLY = """\
+DO $$
+DECLARE
+    v_found text;
+BEGIN
+    IF to_regclass('mq.installed') IS NULL THEN
+        RAISE EXCEPTION 'the queue is not installed in database %', current_database()
+            USING HINT = 'This script upgrades {version}. Install with the script of runner sql without --from.';
+    END IF;
+    SELECT i.name INTO v_found FROM mq.installed AS i WHERE i.kind = 'release' ORDER BY i.applied_at DESC LIMIT 1;
+    IF v_found IS DISTINCT FROM '{version}' THEN
+        RAISE EXCEPTION 'this script upgrades {version}, and the database has %', coalesce(v_found, 'no whole release')
+            USING HINT = 'Use the script for its release: runner sql --from VERSION.';
+    END IF;
+    SELECT string_agg(a.name, ',' ORDER BY a.name) INTO v_found FROM unnest(ARRAY[{areas}]) AS a (name)
+    WHERE NOT EXISTS (SELECT FROM mq.installed AS i WHERE i.kind = 'area' AND i.name = a.name);
+    IF v_found IS NOT NULL THEN
+        RAISE EXCEPTION 'the database lacks areas of this script: %', v_found
+            USING HINT = 'Use a script for its areas: runner sql --from {version} --areas NAME,...';
+    END IF;
+END
+$$;
+"""
+
+
+# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
+_YOYO_TABLES = """\
 SET LOCAL client_encoding = 'UTF8';
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)

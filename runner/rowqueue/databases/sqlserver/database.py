@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pymssql
 
-from ..base import Database, SchemaMissing, Session, SqlFile
+from ..base import GONE, Database, Release, SchemaMissing, Session, SqlFile
 from ..guard import in_file, lock_held
 from ..migrations import known
 from . import removal, rights, script, suitable
@@ -97,8 +97,11 @@ class SQLServer(Database):
             connection.command(script.FINGERPRINTS)
         return []
 
-    def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
-        return script.parts(files)
+    def script(self, files: Sequence[SqlFile], since: Release | None = None) -> Iterator[str]:
+        return script.parts(files, since)
+
+    def dropping(self, names: Sequence[str]) -> str:
+        return script.dropping(names)
 
     def uninstall(self) -> None:
         with self.installing(), self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
@@ -131,6 +134,8 @@ def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
             connection.command(part)
     if comment := script.comment(file):
         connection.command(comment)
+    if file.kind == GONE:
+        return
     with connection.cursor() as cursor:
         cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
 

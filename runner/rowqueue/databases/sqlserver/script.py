@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from ..base import AREA, GRANTS, SqlFile
+from ...install.contract import release
+from ..base import AREA, GONE, GRANTS, RELEASE, Release, SqlFile
 from ..files import commented, quoted, statements
 from ..migrations import hashed, hashes
 from .suitable import LEAST_LEVEL
@@ -17,16 +18,26 @@ EXEC @got = sp_getapplock @Resource = N'rowqueue', @LockMode = 'Exclusive', @Loc
     @LockTimeout = {INSTALL_SECONDS * 1000}, @DbPrincipal = @principal;"""
 
 
-def parts(files: Sequence[SqlFile]) -> Iterator[str]:
+def parts(files: Sequence[SqlFile], since: Release | None) -> Iterator[str]:
     """See `Database.script`."""
     migrations = ",\n        ".join(f"(N'{name}', '{sha256}')" for name, sha256 in hashes("sqlserver").items())
     areas = ", ".join(f"N'{file.name}'" for file in files if file.kind == AREA)
-    yield _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
+    title = _UPGRADE.format(since.version, release()) if since else _INSTALLATION
+    yield title + _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
+    if since:
+        yield _ONLY.format(version=since.version, areas=", ".join(f"(N'{area}')" for area in since.areas(files)))
+    yield _YOYO_TABLES
     for unit in units(files):
+        if unit[0].kind == RELEASE:  # last: until then, the script can continue
+            yield f"{FINGERPRINTS};\nGO\n"
         yield "BEGIN TRANSACTION;\nGO\n"
         yield from _parts_of(unit)
         yield "COMMIT TRANSACTION;\nGO\n"
-    yield f"{FINGERPRINTS};\nGO\n"
+
+
+def dropping(names: Sequence[str]) -> str:
+    """See `Database.dropping`."""
+    return _DROP.replace("%s", ", ".join(f"N'{name}'" for name in names))
 
 
 def units(files: Iterable[SqlFile]) -> Iterator[list[SqlFile]]:
@@ -48,7 +59,8 @@ def _parts_of(unit: list[SqlFile]) -> Iterator[str]:
             # The server stores a procedure with the whole text of its batch, so the batch is the file and nothing else.
             yield "".join(f"{batch}\nGO\n" for batch in batches(file.text) if batch)
             yield f"{comment(file)}GO\n" if comment(file) else ""
-        yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
+        if file.kind != GONE:
+            yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
 
 
 def comment(file: SqlFile) -> str:
@@ -84,12 +96,32 @@ INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%
 FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq_internal.object_fingerprint(name) WHERE kind = 'procedure'"
 
 
-# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from. sqlcmd has
-# QUOTED_IDENTIFIER off, and a procedure keeps the settings with which it was created.
-_SCRIPT_HEAD = f"""\
+_DROP = """\
+DECLARE @drop nvarchar(max) = N'';
+SELECT @drop = CONCAT(@drop, N'DROP ',
+    CASE RTRIM(type) WHEN 'P' THEN N'PROCEDURE' WHEN 'V' THEN N'VIEW' ELSE N'FUNCTION' END,
+    N' ', SCHEMA_NAME(schema_id), N'.', QUOTENAME(name), N'; ')
+FROM sys.objects
+WHERE schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal')) AND type IN ('P', 'V', 'FN', 'IF', 'TF')
+    AND name IN (%s);
+EXEC (@drop);
+DELETE FROM mq.installed WHERE kind = 'procedure' AND name IN (%s);"""
+
+
+_INSTALLATION = """\
 -- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation, for sqlcmd:
 -- sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error. Run it again to continue. Run again
 -- after its end, it repairs an installation of this release or upgrades an earlier one.
+"""
+
+_UPGRADE = """\
+-- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the upgrade from {} to {}, for sqlcmd:
+-- sqlcmd -b -f 65001 -d DATABASE -i this-file. It changes no other database. It stops at the first error. Run it again
+-- to continue.
+"""
+
+# sqlcmd has QUOTED_IDENTIFIER off, and a procedure keeps the settings with which it was created.
+_SCRIPT_HEAD = f"""\
 :on error exit
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
@@ -127,6 +159,30 @@ BEGIN
         THROW 50000, @why, 1;
 END;
 GO
+"""
+
+
+_ONLY = """\
+IF OBJECT_ID(N'mq.installed', N'U') IS NULL
+    THROW 50000, N'the queue is not installed in this database, and this script upgrades {version}', 1;
+DECLARE @found nvarchar(400), @why nvarchar(2000);
+SELECT TOP (1) @found = name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC;
+IF @found IS NULL OR @found <> N'{version}'
+    SET @why = CONCAT(N'this script upgrades {version}, and the database has ', COALESCE(@found, N'no whole release'));
+ELSE
+    SELECT @why = CONCAT(N'the database lacks areas of this script: ', MIN(a.name), N', ...')
+    FROM (VALUES {areas}) AS a (name)
+    LEFT JOIN mq.installed AS i ON i.kind = 'area' AND i.name = a.name
+    WHERE i.name IS NULL
+    HAVING COUNT(*) > 0;
+IF @why IS NOT NULL
+    THROW 50000, @why, 1;
+GO
+"""
+
+
+# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
+_YOYO_TABLES = """\
 IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
     CREATE TABLE dbo.yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));
 IF OBJECT_ID(N'dbo._yoyo_log', N'U') IS NULL
