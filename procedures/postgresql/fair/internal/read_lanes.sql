@@ -61,10 +61,10 @@ BEGIN
         WHERE (r.n, r.lane) <= (l.last_n, l.last_lane)
     ), turns AS (
         SELECT l.*, CASE WHEN v_weights THEN coalesce((
-                SELECT g.weight FROM mq.queue_group AS g WHERE g.type = v_type AND g.group_key = substr(l.lane, 6)
+                SELECT g.weight FROM mq.queue_group AS g WHERE g.type = v_type AND g.group_key = right(l.lane, -5)
             ), 1) ELSE 1 END AS weight
         FROM lanes AS l
-        WHERE NOT (p_take AND p_queue.grouped AND mq_internal.is_busy(p_queue, substr(l.lane, 6)))
+        WHERE NOT (p_take AND p_queue.grouped AND mq_internal.is_busy(p_queue, right(l.lane, -5)))
     ), taken AS (
         SELECT t.n, t.lane, t.served + f.i AS served, h.* FROM turns AS t
         CROSS JOIN LATERAL unnest(

@@ -11,12 +11,12 @@ LANGUAGE plpgsql SET work_mem = '256MB' AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM (SELECT lane FROM mq.ready WHERE type = p_type ORDER BY type, priority, run_at, id OFFSET 250 LIMIT 1) AS t
-        CROSS JOIN LATERAL (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = substr(t.lane, 6) LIMIT 1) AS l
+        CROSS JOIN LATERAL (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = right(t.lane, -5) LIMIT 1) AS l
     ) THEN
         SELECT r.priority, r.run_at, r.id INTO first_open.priority, first_open.run_at, first_open.id
         FROM mq.ready AS r
         WHERE r.type = p_type
-            AND (r.lane IS NULL OR substr(r.lane, 6) NOT IN (SELECT l.group_key FROM mq.group_lock AS l WHERE l.type = p_type))
+            AND (r.lane IS NULL OR right(r.lane, -5) NOT IN (SELECT l.group_key FROM mq.group_lock AS l WHERE l.type = p_type))
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT 1;
         IF NOT FOUND THEN

@@ -12,7 +12,7 @@ BEGIN
             SELECT FROM (
                 SELECT scanned_at FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1
             ) AS k
-            WHERE v_now BETWEEN k.scanned_at AND k.scanned_at + interval '1 second'
+            WHERE v_now BETWEEN k.scanned_at - interval '5 seconds' AND k.scanned_at + interval '1 second'
         ) OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type),
         least(
             (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),

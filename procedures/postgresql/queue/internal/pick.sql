@@ -14,7 +14,8 @@
 -- beginning, so the first message that is found there becomes its mark.
 --
 -- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages. No
--- message is skipped for longer than a second, or in a grouped queue than a second and the time of a scan:
+-- message is skipped for longer than a second. In a grouped queue, after a full scan that took long, the next one is later:
+-- after ten times that time, at most 5 seconds.
 -- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
@@ -29,8 +30,10 @@ CREATE OR REPLACE FUNCTION mq_internal.pick(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    -- The longest time that a message may be skipped.
+    -- The longest time that a message may be skipped, and how far ahead scanned_at may be. If it is further ahead, the clock
+    -- was set back.
     c_late CONSTANT interval := '1 second';
+    c_ahead CONSTANT interval := CASE WHEN p_queue.grouped THEN '5 seconds' ELSE '0' END;
     -- A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not repeat it
     -- often.
     c_long_scan CONSTANT interval := '5 milliseconds';
@@ -68,7 +71,7 @@ BEGIN
         ) IS NOT NULL AS before INTO v_mark
     FROM (SELECT * FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k;
     v_n := v_mark.n;
-    v_full_scan := (v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;
+    v_full_scan := (v_now BETWEEN v_mark.scanned_at - c_ahead AND v_mark.scanned_at + c_late) IS NOT TRUE;
     v_scanned_at := CASE WHEN v_full_scan THEN v_now ELSE v_mark.scanned_at END;
     v_renew := v_full_scan;
     IF v_full_scan OR v_mark.due THEN
@@ -97,8 +100,8 @@ BEGIN
         END IF;
         IF v_full_scan AND picked IS NOT NULL THEN
             -- Calls start at the first ticket of a group that was not blocked, if one has passed over many. Otherwise the
-            -- row only records the time of the last full scan. The second begins at the end of the scan: after 100,000
-            -- blocked groups that took 0.4 s.
+            -- row only records the time of the full scan. The second begins at its end: after 100,000 blocked groups it took
+            -- 0.1 to 0.4 s.
             IF (
                 SELECT (priority, run_at, id) < (v_start.priority, v_start.run_at, v_start.id)
                 FROM mq.ready WHERE type = p_queue.type
@@ -107,7 +110,8 @@ BEGIN
             ) IS NOT TRUE THEN
                 v_start := ROW(NULL, NULL, NULL, '-infinity', 0, NULL, -32768, p_queue.type);
             END IF;
-            PERFORM mq_internal.renew_marks(p_queue.type, v_n, clock_timestamp(), '-infinity', NULL, '-infinity', 'infinity', v_start);
+            PERFORM mq_internal.renew_marks(p_queue.type, v_n, clock_timestamp() + least(9 * (clock_timestamp() - v_now), c_ahead),
+                '-infinity', NULL, '-infinity', 'infinity', v_start);
         END IF;
         RETURN;
     END IF;

@@ -49,7 +49,7 @@ DECLARE
     v_start mq.ring;
     v_place mq.ring;
     v_had integer;
-    v_all text[];
+    v_all integer;
     v_keys text[];
     v_state record;
     v_taken record;
@@ -73,7 +73,7 @@ BEGIN
             END IF;
             v_had := v_tickets.served[1] - 1;
             SELECT v_tickets.rows AS rows, v_tickets.ids AS ids, v_tickets.attempts AS attempts, v_tickets.n AS n,
-                v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
+                v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT right(unnest(v_tickets.lanes), -5)) AS groups
             INTO v_tickets;
         ELSE
             IF v_search AND v_blocked THEN
@@ -86,7 +86,7 @@ BEGIN
                         WHERE ctid = ANY (ARRAY(
                             SELECT r.ctid FROM mq.ready AS r
                             CROSS JOIN LATERAL (
-                                SELECT FROM mq.group_lock WHERE type = v_type AND group_key = substr(r.lane, 6)
+                                SELECT FROM mq.group_lock WHERE type = v_type AND group_key = right(r.lane, -5)
                                 LIMIT 1 FOR SHARE SKIP LOCKED
                             ) AS l
                             WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
@@ -103,17 +103,16 @@ BEGIN
                 END IF;
             END IF;
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
-                array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
-                (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
-                (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
+                array_agg(t.group_key) AS groups, max(t.priority) AS priority, (array_agg(t.run_at))[count(*)] AS run_at,
+                (array_agg(t.id))[count(*)] AS id, min(t.priority) AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
                 bool_or(t.by_id IS NOT TRUE) AS others INTO v_tickets
             FROM (
-                SELECT r.ctid, r.*, k.group_key FROM mq.ready AS r
-                -- One search by primary key per ticket without a lane, with any statistics.
-                LEFT JOIN LATERAL (
-                    SELECT coalesce(group_key, '') AS group_key FROM mq.message WHERE r.lane IS NULL AND id = r.id OFFSET 0
-                ) AS m ON true
-                CROSS JOIN LATERAL (SELECT coalesce(substr(r.lane, 6), m.group_key) AS group_key) AS k
+                SELECT r.ctid, r.priority, r.run_at, r.id, r.attempts, r.by_id, k.group_key FROM mq.ready AS r
+                CROSS JOIN LATERAL (
+                    SELECT coalesce(right(r.lane, -5), (
+                        SELECT coalesce(group_key, '') FROM mq.message WHERE id = r.id
+                    )) AS group_key
+                ) AS k
                 WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
                     AND NOT (
                         v_pass
@@ -139,18 +138,16 @@ BEGIN
         EXIT WHEN v_rows = 0 AND NOT p_queue.fair;
 
         -- The groups in the order of their first tickets, except those of which this take has messages already.
-        v_all := ARRAY(
-            SELECT u.key FROM unnest(v_tickets.groups) WITH ORDINALITY AS u (key, n)
-            WHERE u.key IS NOT NULL GROUP BY u.key ORDER BY min(u.n)
-        );
-        v_keys := ARRAY(
-            SELECT u.key FROM unnest(v_all) AS u (key)
-            CROSS JOIN LATERAL (
-                SELECT n FROM mq.stripe
-                WHERE n = hashtext(v_type || E'\n' || u.key) & 16383 AND u.key <> ALL (v_done)
-                FOR NO KEY UPDATE SKIP LOCKED
-            ) AS s
-        );
+        SELECT coalesce(array_agg(u.key) FILTER (WHERE s.n IS NOT NULL), '{}'), count(*) INTO v_keys, v_all
+        FROM (
+            SELECT key FROM unnest(v_tickets.groups) WITH ORDINALITY AS g (key, n)
+            WHERE key IS NOT NULL GROUP BY key ORDER BY min(n)
+        ) AS u
+        LEFT JOIN LATERAL (
+            SELECT n FROM mq.stripe
+            WHERE n = hashtext(v_type || E'\n' || u.key) & 16383 AND u.key <> ALL (v_done)
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS s ON true;
         IF v_tickets.others THEN
             -- Rows of senders that could not see yet that the queue is grouped. Other messages outside their groups are
             -- active, failed or finished, and stay outside.
@@ -170,32 +167,32 @@ BEGIN
 
         v_used := '{}';
         IF v_simple THEN
-            -- The usual ordered queue: the first message of each group without an active or waiting message. One search per
-            -- table and group.
-            SELECT array_agg(f.row) AS rows, array_agg(f.id) AS ids, array_agg((f.attempts + 1)::smallint) AS attempts,
-                array_agg(f.key) AS keys, array_agg(f.key) FILTER (WHERE f.more) AS more, count(*) AS groups,
-                false AS some_late INTO v_taken
+            -- The usual ordered queue: the first message of each group without an active or waiting message, and whether the
+            -- group has another one.
+            SELECT array_agg(f.row) FILTER (WHERE f.first) AS rows, array_agg(f.id) FILTER (WHERE f.first) AS ids,
+                array_agg((f.attempts + 1)::smallint) FILTER (WHERE f.first) AS attempts,
+                array_agg(f.key) FILTER (WHERE f.first) AS keys, array_agg(f.key) FILTER (WHERE NOT f.first) AS more,
+                count(*) FILTER (WHERE f.first) AS groups, false AS some_late INTO v_taken
             FROM (
-                SELECT u.key, g.*, n.more FROM unnest(v_keys) AS u (key)
+                SELECT u.key, g.*, lag(u.n) OVER () IS DISTINCT FROM u.n AS first
+                FROM unnest(v_keys) WITH ORDINALITY AS u (key, n)
                 LEFT JOIN LATERAL (
                     SELECT true AS blocked FROM mq.group_lock WHERE type = v_type AND group_key = u.key LIMIT 1
                 ) AS l ON true
                 CROSS JOIN LATERAL (
                     SELECT ctid AS row, id, attempts FROM mq.grouped
                     WHERE l.blocked IS NULL AND type = v_type AND group_key = u.key
-                    ORDER BY type, group_key, id LIMIT 1
+                    ORDER BY type, group_key, id LIMIT CASE WHEN p_take THEN 2 ELSE 1 END
                 ) AS g
-                LEFT JOIN LATERAL (
-                    SELECT true AS more FROM mq.grouped
-                    WHERE p_take AND type = v_type AND group_key = u.key AND id > g.id
-                    ORDER BY type, group_key, id LIMIT 1
-                ) AS n ON true
-                LIMIT v_left
+                -- A take never reads more groups than it may take.
+                LIMIT CASE WHEN NOT p_take THEN v_left END
             ) AS f;
             WITH gone AS (
                 DELETE FROM mq.grouped
                 WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.grouped WHERE ctid = ANY (v_taken.rows) FOR UPDATE SKIP LOCKED))
-                RETURNING id
+                RETURNING id, group_key
+            ), held AS (
+                INSERT INTO mq.group_lock (id, type, group_key) SELECT id, v_type, group_key FROM gone WHERE NOT p_take
             )
             SELECT array_agg(id) INTO v_gone FROM gone;
             IF coalesce(cardinality(v_gone), 0) < v_taken.groups THEN
@@ -208,19 +205,15 @@ BEGIN
             v_handled := coalesce(v_taken.keys, '{}');
             IF p_take THEN
                 v_used := coalesce(v_taken.more, '{}');
-            ELSE
-                INSERT INTO mq.group_lock (id, type, group_key)
-                SELECT u.id, v_type, u.key FROM unnest(v_taken.ids, v_taken.keys) AS u (id, key);
-                IF v_taken.groups < cardinality(v_keys) THEN
-                    -- Drop the tickets of blocked groups, unless a call is finishing the group's message.
-                    v_handled := v_handled || ARRAY(
-                        SELECT u.key FROM unnest(v_keys) AS u (key)
-                        CROSS JOIN LATERAL (
-                            SELECT FROM mq.group_lock WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
-                            LIMIT 1 FOR SHARE SKIP LOCKED
-                        ) AS l
-                    );
-                END IF;
+            ELSIF v_taken.groups < cardinality(v_keys) THEN
+                -- Drop the tickets of blocked groups, unless a call is finishing the group's message.
+                v_handled := v_handled || ARRAY(
+                    SELECT u.key FROM unnest(v_keys) AS u (key)
+                    CROSS JOIN LATERAL (
+                        SELECT FROM mq.group_lock WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
+                        LIMIT 1 FOR SHARE SKIP LOCKED
+                    ) AS l
+                );
             END IF;
         ELSE
             -- The state of each group: how many messages it may have now. size 0: it is blocked.
@@ -339,7 +332,7 @@ BEGIN
             END IF;
         END IF;
         v_done := v_done || CASE WHEN p_take THEN v_handled ELSE '{}' END;
-        IF cardinality(v_handled) < cardinality(v_all) THEN
+        IF cardinality(v_handled) < v_all THEN
             -- Tickets stay whose groups others have locked, or whose first messages others are cancelling or purging.
             v_tickets.rows := ARRAY(
                 SELECT u.row FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)

@@ -39,7 +39,7 @@ BEGIN
         SELECT scanned_at + interval '1 second' AS scan_at
         FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1
     ) AS t
-    WHERE t.scan_at BETWEEN v_now AND v_now + interval '1 second';
+    WHERE t.scan_at BETWEEN v_now AND v_now + interval '6 seconds';
     v_due_at := mq_internal.next_due(p_type);
     ready := CASE WHEN NOT v_queue.paused AND NOT v_limited AND (
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
