@@ -1,15 +1,17 @@
 """How rowqueue scales with the number of sessions: python benchmarks/scaling.py --server postgresql-15
 
 Messages per second with 1, 2, 4, ... 64 sessions that all send, or all consume, for some seconds; beside each, the same
-work on the baseline of the other benchmarks. While they run, a further session looks about a hundred times a second at
-what each of them waits for. Prints one Markdown table; benchmarks/README.md explains it. On a machine with few
-processors the sessions wait for these first: the names of the locks and pages are what the table is for there.
+work on the baseline of the other benchmarks. While they run, another session asks the server about 100 times per second
+what each of them waits for. Prints one Markdown table; benchmarks/README.md explains it. With few processors, the names
+of the locks and pages tell more than the rates.
 """
 
 import argparse
 import contextlib
 import multiprocessing
 import os
+import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -23,26 +25,40 @@ import mysql
 import on_firebird
 import postgresql
 from lines import KEY, TYPE, Bench, Client, servers
+from servers.mysql import LocalMySQL
 
 KINDS: tuple[type[Client], ...] = (postgresql.Client, mysql.Client, on_firebird.Client)
 SESSIONS = (1, 2, 4, 8, 16, 32, 64)
 LENGTH = 100  # bytes of a body
-SHOWN = 3  # waits of a line
+SHOWN = 4  # waits of a line
 LOOK_SECONDS = 0.01
 RUNNING = "running"
 
-# A row per session that is in a statement: what it waits for, or NULL. Firebird does not say it.
-PROCESSES = """
-    SELECT NULLIF(state, '') FROM information_schema.processlist
-    WHERE db = DATABASE() AND command NOT IN ('Sleep', 'Daemon') AND id <> CONNECTION_ID()
+# A row per session that is in a statement: what it waits for, or NULL. Firebird does not say it. Of nested waits the
+# innermost counts; a session that waits for no latch, file or lock of the server has the state of its statement.
+INSTRUMENTED = {
+    "performance-schema": "ON",
+    "performance-schema-instrument": "wait/%=ON",
+    "performance-schema-consumer-events-waits-current": "ON",
+}
+EVENTS = """
+    SELECT COALESCE((
+            SELECT w.event_name FROM performance_schema.events_waits_current AS w
+            WHERE w.thread_id = t.thread_id AND w.end_event_id IS NULL
+                AND w.event_name NOT LIKE 'wait/io/table/%' AND w.event_name NOT LIKE 'wait/io/socket/%'
+            ORDER BY w.event_id DESC LIMIT 1
+        ), NULLIF(t.processlist_state, ''))
+    FROM performance_schema.threads AS t
+    WHERE t.processlist_db = DATABASE() AND t.processlist_command NOT IN ('Sleep', 'Daemon')
+        AND t.processlist_id <> CONNECTION_ID()
 """
 WAITS = {
     "postgresql": """
         SELECT wait_event_type || ': ' || wait_event FROM pg_stat_activity
         WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
     """,
-    "mysql": PROCESSES,
-    "mariadb": PROCESSES,
+    "mysql": EVENTS,
+    "mariadb": EVENTS,
 }
 
 # Each call handles some messages and returns how many; 0 when nothing is left.
@@ -221,8 +237,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--only", choices=WORK, action="append", help="only this work")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is stopped, and its data removed
     kind = next(kind for kind in KINDS if servers.product(options.server) in kind.products)
     server = servers.make(options.server)
+    if isinstance(server, LocalMySQL):
+        server = LocalMySQL(options.server, INSTRUMENTED)
     server.start()
     try:
         bench = Bench(server, kind, False, 1)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from xml.sax.saxutils import escape
 
+import psycopg
 import typer
 
 HERE = Path(__file__).resolve().parent
@@ -34,6 +35,7 @@ from run import console, servers  # noqa: E402
 
 SAMPLES = 300  # per run, at least a second apart
 OVERLAPPING, QUERY_SECONDS = 3, 120
+MARK = "/* analytics */"
 AFTER_SECONDS = 5  # in which the last messages are handled, at the end of a run
 SIZES = """
     SELECT coalesce(sum(n_dead_tup), 0) AS dead, coalesce(sum(pg_table_size(relid)), 0) AS tables,
@@ -105,8 +107,9 @@ class Sample:
     indexes: int
 
     @property
-    def backlog(self) -> int:
-        return self.sent - self.done
+    def waiting(self) -> int:
+        """Messages that are due and not handled, in the queue or not even sent."""
+        return max(self.offered - self.done, 0)
 
     @property
     def size(self) -> int:
@@ -151,20 +154,27 @@ def snapshots(server: servers.Server, url: str, kind: str, scale: float) -> Iter
     ended = threading.Event()
 
     def query(number: int) -> None:
-        """One query after the other; the sessions begin one after the other, so that the queries overlap."""
+        """One query after the other. The sessions begin at different times, and their queries overlap."""
         seconds = QUERY_SECONDS / scale
         ended.wait(seconds * number / OVERLAPPING)
-        with server.client(url) as session:
+        with server.client(url) as session, contextlib.suppress(psycopg.errors.QueryCanceled):
             while not ended.is_set():
-                session.execute("SELECT pg_sleep(%s) /* analytics */", [seconds])
+                session.execute(f"SELECT pg_sleep({seconds}) {MARK}")
 
-    threads = [threading.Thread(target=query, args=[n], daemon=True) for n in range(OVERLAPPING if kind else 0)]
+    threads = [threading.Thread(target=query, args=[n]) for n in range(OVERLAPPING if kind else 0)]
     for thread in threads:
         thread.start()
-    yield
-    ended.set()
-    if threads:
-        server.query(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%/* analytics */'")
+    try:
+        yield
+    finally:
+        ended.set()
+        if threads:
+            cancel = (
+                "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
+            )
+            server.query(url, cancel, f"%{MARK}")
+        for thread in threads:
+            thread.join()
 
 
 class Observer:
@@ -248,7 +258,7 @@ def summary(name: str, end: float, steps: Mapping[int, int], samples: Sequence[S
         "median": quantile(steps, 0.5),
         "p99": quantile(steps, 0.99),
         "longest": quantile(steps, 1),
-        "backlog": last.backlog,
+        "backlog": last.sent - last.done,
         "unsent": max(last.offered - last.sent, 0),
         "dead": last.dead,
         "size": last.size,
@@ -258,7 +268,7 @@ def summary(name: str, end: float, steps: Mapping[int, int], samples: Sequence[S
 # ---- the picture -----------------------------------------------------------------------------------------------------
 
 PANELS: tuple[tuple[str, Callable[[Sample], float | None], float], ...] = (
-    ("messages that wait in the queue", lambda sample: sample.backlog, 1),
+    ("messages that are due and not handled", lambda sample: sample.waiting, 1),
     ("latency from due to handled, median, ms", lambda sample: sample.median, 0.1),
     ("latency from due to handled, 99 of 100, ms", lambda sample: sample.p99, 0.1),
     ("dead tuples", lambda sample: sample.dead, 1),
@@ -317,15 +327,17 @@ def _panel(
     begin = 0.0
     for phase, known in zip(results[-1].phases, WORKLOADS[results[-1].workload].phases, strict=True):
         if known.snapshots:
-            yield f'<rect class="held" x="{x(begin):.1f}" y="{top}" width="{x(phase["end"]) - x(begin):.1f}" height="{INNER}"/>'
+            width = x(phase["end"]) - x(begin)
+            yield f'<rect class="held" x="{x(begin):.1f}" y="{top}" width="{width:.1f}" height="{INNER}"/>'
         begin = phase["end"]
     yield _text(LEFT, top - 6, label, "start")
     for power in range(low, high + 1, max((high - low) // 4, 1)):
         at = y(10.0**power)
         yield f'<line class="grid" x1="{LEFT}" y1="{at:.1f}" x2="{WIDTH - RIGHT}" y2="{at:.1f}"/>'
         yield _text(LEFT - 6, at + 4, f"{10.0**power:,.10g}", "end")
-    for minute in range(0, int(longest / 60) + 1, max(round(longest / 60 / 8), 1)):
-        yield _text(x(minute * 60), top + INNER + 16, f"{minute} min", "middle")
+    unit, length = ("s", 1) if longest < 240 else ("min", 60)
+    for number in range(0, int(longest / length) + 1, max(round(longest / length / 8), 1)):
+        yield _text(x(number * length), top + INNER + 16, f"{number} {unit}", "middle")
     for result in results:
         points: list[tuple[float, float]] = []
         for sample in result.samples:
@@ -366,8 +378,9 @@ def store(results: Sequence[Result], out: Path) -> None:
 
 def table(results: Sequence[Result]) -> Iterator[str]:
     """A Markdown table of the phases."""
-    yield "| workload, phase | queue | handled | median, ms | 99 of 100, ms | longest, ms | waiting | unsent | dead | MB |"
-    yield f"| --- | --- |{' ---: |' * 8}"
+    columns = ("handled", "median, ms", "99 of 100, ms", "longest, ms", "in the queue", "not sent", "dead tuples", "MB")
+    yield f"| workload, phase | queue | {' | '.join(columns)} |"
+    yield f"| --- | --- |{' ---: |' * len(columns)}"
     for name in WORKLOADS:
         mine = [result for result in results if result.workload == name]
         for number, phase in enumerate(WORKLOADS[name].phases):

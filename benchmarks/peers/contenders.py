@@ -21,7 +21,8 @@ class Contender:
     """One way to send and receive. `program` has the modes of by_*.py; `work`: the arguments of the mode `work`.
 
     `options`: those of `runner consume`, which replaces the program. `share`: the part of a case's messages that
-    a slow contender gets, to take about as long as a fast one. `ticks`: the sender sets the size of a batch. `ticks`: the size of a batch is set by the sender.
+    a slow contender gets, to take about as long as a fast one. `ticks`: the sender sets the size
+    of a batch.
     """
 
     key: str
