@@ -3,7 +3,7 @@
 Messages per second with 1, 2, 4, ... 64 sessions that all send, or all consume, for some seconds; beside each, the same
 work on the baseline of the other benchmarks. While they run, another session asks the server about 100 times per second
 what each of them waits for. Prints one Markdown table; benchmarks/README.md explains it. With few processors, the names
-of the locks and pages tell more than the rates.
+of the locks and pages are more useful than the rates.
 """
 
 import argparse
