@@ -11,6 +11,7 @@ import datetime
 import json
 import math
 import os
+import signal
 import sys
 import threading
 import time
@@ -216,12 +217,11 @@ def measure(
     """Run a workload with one contender; returns its phases and its samples."""
     environment = {"PEERS_LATE": "1"}
     total = sum(phase.seconds for phase in workload.phases) / scale
-    offer = [*contenders.program(replace(one, options=())), "", "offer", str(workload.rate), f"{total:g}"]
     phases: list[dict[str, Any]] = []
     samples: list[Sample] = []
     with bench.database(one) as url:
         bench.settle(url)
-        offer[-4] = url
+        offer = [*contenders.program(one), url, "offer", str(workload.rate), f"{total:g}"]
         with peers.Programs([bench.work(one, url)] * processes, environment) as consumers:
             time.sleep(2)
             with peers.Programs([offer], {}) as sender:
@@ -237,6 +237,10 @@ def measure(
                         while (left := began + end - time.monotonic()) > 0:
                             time.sleep(min(pause, left))
                             samples.append(observer.sample(total))
+                            if not consumers.alive():
+                                raise consumers.failure("the consumers ended")
+                            if not sender.alive() and sender.heard.count < workload.rate * (total - 1):
+                                raise sender.failure("the sender ended")
                     if last:
                         time.sleep(AFTER_SECONDS)
                         samples.append(observer.sample(total))
@@ -398,9 +402,13 @@ def main(
     contender: Annotated[list[str] | None, typer.Option(help=f"Only this one: {', '.join(CONTENDERS)}.")] = None,
     scale: Annotated[float, typer.Option(help="All times are divided by it; 6 takes about an hour.", min=1)] = 6,
     out: Annotated[Path, typer.Option(help="The folder of the results, which are replaced one by one.")] = HERE,
+    install: Annotated[bool, typer.Option("--install", help="Install the peers from PyPI and npm.")] = False,
     only_draw: Annotated[bool, typer.Option("--draw", help="Only draw and print the stored results.")] = False,
 ) -> None:
     """Measure the workloads that others publish, on rowqueue and its peers."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is stopped, and its data removed
+    if install:
+        contenders.install()
     results = load(out / "workloads.json")
     if not only_draw:
         out.mkdir(parents=True, exist_ok=True)
