@@ -43,7 +43,7 @@ INSTRUMENTED = {
 }
 EVENTS = """
     SELECT COALESCE((
-            SELECT w.event_name FROM performance_schema.events_waits_current AS w
+            SELECT SUBSTRING_INDEX(w.event_name, '/', -3) FROM performance_schema.events_waits_current AS w
             WHERE w.thread_id = t.thread_id AND w.end_event_id IS NULL
                 AND w.event_name NOT LIKE 'wait/io/table/%' AND w.event_name NOT LIKE 'wait/io/socket/%'
             ORDER BY w.event_id DESC LIMIT 1
