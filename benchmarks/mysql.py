@@ -62,7 +62,8 @@ SEND = "INSERT INTO {} (run_at, created_at, priority, type, body, source) VALUES
 VALUES = "(UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 0, %s, %s, 'bench')"
 SEND_READY = """
     INSERT INTO baseline_ready (type, priority, run_at, id, attempts)
-    SELECT type, priority, run_at, id, 0 FROM baseline_message WHERE id >= LAST_INSERT_ID()
+    SELECT type, priority, run_at, id, 0 FROM baseline_message
+    WHERE id BETWEEN LAST_INSERT_ID() AND LAST_INSERT_ID() + %s - 1
 """
 
 # All pairs of the stripes' rows serve as a list of numbers.
@@ -185,7 +186,7 @@ class Client(lines.Client):
         def send() -> None:
             self._run("START TRANSACTION")
             self._run(text)
-            self._run(SEND_READY)
+            self._run(SEND_READY, len(bodies))
             self._run("COMMIT")
 
         return send

@@ -256,7 +256,7 @@ class Client(lines.Client):
 
     def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         length = max(map(len, bodies))
-        names = [f"b{n}" for n in range(SEND_SIZE)]
+        names = [f"b{n}" for n in range(min(SEND_SIZE, len(bodies)))]
         arguments = ", ".join(f"{name} varchar({length}) CHARACTER SET UTF8 = ?" for name in names)
         inserts = "".join(f"{SEND(f':{name}')};" for name in names)
         text = f"EXECUTE BLOCK ({arguments}) AS BEGIN {inserts} END"

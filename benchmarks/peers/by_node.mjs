@@ -1,15 +1,19 @@
 // graphile-worker and pg-boss with their own workers. Runs with the Node.js of the peers' folder, PEERS_FOLDER.
 //
-// node by_node.mjs CONTENDER URL install | send PER_CALL COUNT | work SETTING | pace COUNT
+// node by_node.mjs CONTENDER URL install | send PER_CALL COUNT | work SETTING | pace COUNT | offer RATE SECONDS
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const require = createRequire(`${process.env.PEERS_FOLDER}/package.json`);
 const [name, url, mode, ...numbers] = process.argv.slice(2);
-const watching = process.env.PEERS_WATCH !== undefined;
+const timing = process.env.PEERS_LATE !== undefined;
+const watching = timing || process.env.PEERS_WATCH !== undefined;
 const seconds = () => Number(process.hrtime.bigint()) / 1e9; // the clock that Python calls monotonic
 const say = (...words) => process.stdout.write(`${words.join(" ")}\n`);
+const digits = 10 ** 10; // see tally.py
+const micros = (time) => Math.floor(time * 1e6) % digits;
+const late = new Map();
 const body = (number) => ({ n: String(number).padStart(10, "0") + "abcdefghij".repeat(8) + "x" });
 
 let count = 0;
@@ -24,11 +28,19 @@ function add(some) {
 }
 
 function handled(payload) {
-  if (watching) say("seen", Number(payload.n.slice(0, 10)), seconds());
+  if (timing) {
+    const passed = (micros(seconds()) - Number(payload.n.slice(0, 10)) + digits) % digits;
+    const step = Math.round(40 * Math.log10(Math.max(passed, 1)));
+    late.set(step, (late.get(step) ?? 0) + 1);
+  } else if (watching) say("seen", Number(payload.n.slice(0, 10)), seconds());
   add(1);
 }
 
 function report() {
+  if (late.size) {
+    say("late", ...[...late].map((step) => step.join(":")));
+    late.clear();
+  }
   if (count !== told) say("done", (told = count), first, last);
 }
 
@@ -37,7 +49,7 @@ async function ready() {
   const lines = createInterface({ input: process.stdin });
   await new Promise((go) => lines.once("line", go));
   lines.close();
-  setInterval(report, 20).unref();
+  setInterval(report, timing ? 200 : 20).unref();
 }
 
 // concurrentJobs, localQueue and the delays are from its page on performance; setting: the size of the local queue.
@@ -120,6 +132,22 @@ if (mode === "install") {
     await peer.send([body(number)]);
     say("sent", number, seconds());
   }
+  process.exit(0);
+} else if (mode === "offer") {
+  const [rate, length] = numbers.map(Number);
+  await peer.open();
+  await ready();
+  first = seconds();
+  const began = first;
+  for (let slot = 0; slot < Math.round(length * 100); slot++) {
+    const due = began + slot / 100;
+    const wait = due - seconds();
+    if (wait > 0) await sleep(wait * 1000);
+    const size = Math.floor(((slot + 1) * rate) / 100) - Math.floor((slot * rate) / 100);
+    if (size) await peer.send(Array(size).fill(body(micros(due))));
+    add(size);
+  }
+  report();
   process.exit(0);
 } else {
   const [perCall, total] = numbers.map(Number);

@@ -1,9 +1,10 @@
-"""PgQueuer and procrastinate with their own workers. Runs with the Python of the peers' folder.
+"""PgQueuer, procrastinate and absurd with their own workers. Runs with the Python of the peers' folder.
 
 python by_python.py CONTENDER URL install | send PER_CALL COUNT | work SETTING | pace COUNT
 """
 
 import asyncio
+import json
 import logging
 import sys
 from abc import ABC, abstractmethod
@@ -112,9 +113,45 @@ class Procrastinate(Peer):
         await self.app.run_worker_async(concurrency=setting, delete_jobs="always")
 
 
+class Absurd(Peer):
+    """The asynchronous client on one connection, one task at a time; setting: batch_size."""
+
+    async def open(self) -> None:
+        from absurd_sdk import AsyncAbsurd
+
+        self.app = AsyncAbsurd(self.url, queue_name="bench")
+
+        if tally.WATCHING:
+
+            @self.app.register_task("bench")
+            async def watched(params, context) -> None:  # type: ignore[no-untyped-def]
+                tally.handled([json.dumps(params)])
+        else:
+
+            @self.app.register_task("bench")
+            async def empty(params, context) -> None:  # type: ignore[no-untyped-def]
+                tally.add(1)
+
+    async def install(self) -> None:
+        import absurdctl
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(absurdctl.BUNDLED_SCHEMA_SQL)
+            connection.execute("SELECT absurd.create_queue('bench')")
+
+    async def send(self, bodies: list[str]) -> None:
+        for text in bodies:
+            await self.app.spawn("bench", json.loads(text))
+
+    async def work(self, setting: int) -> None:
+        await self.open()
+        await self.app.start_worker(batch_size=setting)
+
+
 async def main() -> None:
     name, url, mode, *numbers = sys.argv[1:]
-    peer: Peer = {"pgqueuer": PgQueuer, "procrastinate": Procrastinate}[name](url)
+    peer: Peer = {"pgqueuer": PgQueuer, "procrastinate": Procrastinate, "absurd": Absurd}[name](url)
     if mode == "install":
         await peer.install()
         return

@@ -1,10 +1,14 @@
-"""Contenders in plain SQL: wide tables, rowqueue's procedures, pgmq's functions.
+"""Contenders in plain SQL: wide tables, rowqueue's procedures, the functions of pgmq, PgQue and absurd.
 
-python by_sql.py CONTENDER URL install | send PER_CALL COUNT | work BATCH | cycles COUNT | pace COUNT
+python by_sql.py CONTENDER URL install | send PER_CALL COUNT | ticks PER_CALL COUNT | work BATCH | cycles COUNT
+    | pace COUNT | offer RATE SECONDS
 """
 
+import os
 import statistics
+import subprocess
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -31,6 +35,12 @@ def connect(url: str) -> lines.Client:
     import mysql
 
     return mysql.Client.connect(url)
+
+
+def _array(bodies: list[str]) -> str:
+    """The literal of an array: one parameter, and no conversion of a list by the driver."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in bodies)
+    return "{" + ",".join(f'"{text}"' for text in quoted) + "}"
 
 
 class Contender(ABC):
@@ -61,6 +71,12 @@ class Contender(ABC):
     def wait(self) -> None:
         """Wait after nothing was ready."""
         time.sleep(0.05)
+
+    def join(self) -> None:  # noqa: B027 (only PgQue counts its consumers)
+        """Become one of the consumers."""
+
+    def tick(self) -> None:  # noqa: B027 (only PgQue has ticks)
+        """End a batch after a call that sent messages."""
 
 
 class Raw(Contender):
@@ -145,8 +161,7 @@ class PgmqPop(Contender):
     def sender(self, bodies: list[str]) -> Callable[[], object]:
         if len(bodies) == 1:
             return lambda: self.execute("SELECT pgmq.send('bench', %s::jsonb)", bodies[0])
-        quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in bodies)
-        array = "{" + ",".join(f'"{text}"' for text in quoted) + "}"  # one parameter: no conversion of a list
+        array = _array(bodies)
         return lambda: self.execute("SELECT pgmq.send_batch('bench', %s::jsonb[])", array)
 
     def receive(self, size: int) -> list[str]:
@@ -169,12 +184,114 @@ class Pgmq(PgmqPop):
         """Nothing: the read has already waited."""
 
 
+class Pgque(Contender):
+    """pgque.receive, then pgque.ack. A batch is what was sent between two ticks; acknowledging ends all of it.
+
+    In a watched process a thread does what pg_cron would do: ticks, and the rotation of the tables.
+    """
+
+    _tick_seconds = 0.1  # the default of pgque.start()
+    _step_seconds = 10.0  # of pgque.maint_rotate_tables_step2; pgque.maint runs at every third
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        if tally.WATCHING:
+            self.execute("LISTEN pgque_bench")
+            threading.Thread(target=self._keep, daemon=True).start()
+
+    def install(self) -> None:
+        from contenders import pgque_sql
+
+        connection: Any = self.client._connection  # type: ignore[attr-defined]
+        connection.execute(pgque_sql(), prepare=False)
+        settings = {"ticker_max_count": "1", "rotation_period": f"{30 / tally.SCALE:g} seconds"}
+        connection.execute("SELECT pgque.create_queue('bench')", prepare=False)
+        for name, value in settings.items():
+            self.execute("SELECT pgque.set_queue_config('bench', %s, %s)", name, value)
+        self.execute("SELECT pgque.subscribe('bench', 'bench')")
+
+    def sender(self, bodies: list[str]) -> Callable[[], object]:
+        if len(bodies) == 1:
+            return lambda: self.execute("SELECT pgque.send('bench', %s::text)", bodies[0])
+        array = _array(bodies)
+        return lambda: self.execute("SELECT pgque.send_batch('bench', %s::text[])", array)
+
+    def tick(self) -> None:
+        [[made]] = self.execute("SELECT pgque.ticker('bench')")
+        assert made, "PgQue made no tick"
+
+    def receive(self, size: int) -> list[str]:
+        rows = self._receive(size)
+        if rows:
+            if tally.WATCHING:
+                tally.handled([row[1] for row in rows])
+            self.execute("SELECT pgque.ack(%s)", rows[0][0])
+        return [row[1] for row in rows]
+
+    def _receive(self, size: int) -> Sequence[Sequence[Any]]:
+        return self.execute("SELECT batch_id, payload FROM pgque.receive('bench', 'bench', %s)", size)
+
+    def wait(self) -> None:
+        """Wait for the NOTIFY of a tick."""
+        connection: Any = self.client._connection  # type: ignore[attr-defined]
+        for _ in connection.notifies(timeout=1, stop_after=1):
+            pass
+
+    def _keep(self) -> None:
+        ticker, at, steps = type(self.client).connect(self.url), time.monotonic(), 0
+        while True:
+            ticker.run("SELECT pgque.ticker()")
+            if time.monotonic() >= at:
+                at, steps = time.monotonic() + self._step_seconds / tally.SCALE, steps + 1
+                if steps % 3 == 0:
+                    ticker.run("SELECT pgque.maint()")
+                ticker.run("SELECT pgque.maint_rotate_tables_step2()")
+            time.sleep(self._tick_seconds)
+
+
+class PgqueCoop(Pgque):
+    """Several consumers of one subscription: pgque.receive_coop, experimental in PgQue."""
+
+    def _receive(self, size: int) -> Sequence[Sequence[Any]]:
+        text = "SELECT batch_id, payload FROM pgque.receive_coop('bench', 'bench', %s, %s)"
+        return self.execute(text, str(os.getpid()), size)
+
+    def join(self) -> None:
+        self.execute("SELECT pgque.subscribe_subconsumer('bench', 'bench', %s, true)", str(os.getpid()))
+
+
+class Absurd(Contender):
+    """absurd.claim_task, then absurd.complete_run of each task of the batch in one statement."""
+
+    def install(self) -> None:
+        from contenders import ABSURD, program
+
+        subprocess.run([*program(ABSURD), self.url, "install"], check=True)
+
+    def sender(self, bodies: list[str]) -> Callable[[], object]:
+        if len(bodies) == 1:
+            return lambda: self.execute("SELECT absurd.spawn_task('bench', 'bench', %s::jsonb)", bodies[0])
+        text = "SELECT absurd.spawn_task('bench', 'bench', body) FROM unnest(%s::jsonb[]) AS body"
+        array = _array(bodies)
+        return lambda: self.execute(text, array)
+
+    def receive(self, size: int) -> list[str]:
+        rows = self.execute("SELECT run_id, params::text FROM absurd.claim_task('bench', 'bench', 60, %s)", size)
+        if rows:
+            runs = [row[0] for row in rows]
+            self.execute("SELECT absurd.complete_run('bench', run) FROM unnest(%s) AS run", runs)
+        return [row[1] for row in rows]
+
+
 POSTGRESQL: dict[str, type[Contender]] = {
     "raw": Raw,
     "take": Take,
     "finish": Finish,
     "pgmq": Pgmq,
     "pgmq-pop": PgmqPop,
+    "pgque": Pgque,
+    "pgque-coop": PgqueCoop,
+    "absurd": Absurd,
 }
 MYSQL: dict[str, type[Contender]] = {"raw": RawMySQL, "take": Take, "finish": Finish}
 
@@ -182,7 +299,7 @@ CYCLE = 20
 _CYCLES = 100
 
 
-def send(contender: Contender, per_call: int, count: int) -> None:
+def send(contender: Contender, per_call: int, count: int, ticks: bool = False) -> None:
     calls = [contender.sender(tally.bodies(per_call))]
     if per_call == 1:
         calls = [contender.sender([text]) for text in tally.bodies(1000)]
@@ -190,16 +307,25 @@ def send(contender: Contender, per_call: int, count: int) -> None:
     tally.begin()
     for number in range(count // per_call):
         calls[number % len(calls)]()
+        if ticks:
+            contender.tick()
     tally.add(count)
     tally.finish()
 
 
+def ticks(contender: Contender, per_call: int, count: int) -> None:
+    """Send with a tick after each call."""
+    send(contender, per_call, count, ticks=True)
+
+
 def work(contender: Contender, size: int) -> None:
+    contender.join()
     tally.ready()
     tally.begin()
     while True:
         if some := contender.receive(size):
-            tally.add(len(some))
+            if not tally.WATCHING:  # then the contender has counted them before it finished them
+                tally.add(len(some))
         elif tally.WATCHING:
             contender.wait()
         else:
@@ -236,8 +362,11 @@ def main() -> None:
     elif mode == "pace":
         tally.ready()
         tally.pace(lambda text: contender.sender([text])(), int(numbers[0]))
+    elif mode == "offer":
+        tally.ready()
+        tally.offer(lambda some: contender.sender(some)(), int(numbers[0]), float(numbers[1]))
     else:
-        modes: dict[str, Callable[..., None]] = {"send": send, "work": work, "cycles": cycles}
+        modes: dict[str, Callable[..., None]] = {"send": send, "ticks": ticks, "work": work, "cycles": cycles}
         modes[mode](contender, *map(int, numbers))
 
 

@@ -21,7 +21,8 @@ class Contender:
     """One way to send and receive. `program` has the modes of by_*.py; `work`: the arguments of the mode `work`.
 
     `options`: those of `runner consume`, which replaces the program. `share`: the part of a case's messages that
-    a slow contender gets, to take about as long as a fast one.
+    a slow contender gets, to take about as long as a fast one. `ticks`: the sender sets the size
+    of a batch.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Contender:
     options: tuple[str, ...] = ()
     share: float = 1.0
     send_share: float = 1.0
+    ticks: bool = False
 
     @property
     def is_raw(self) -> bool:
@@ -54,6 +56,13 @@ PGMQ = Contender("pgmq", "pgmq `read` + `delete`", "sql", "pgmq")
 PGMQ_SEND = Contender("pgmq", "pgmq `send`, `send_batch`", "sql", "pgmq")
 PGMQ_POLL = Contender("pgmq", "pgmq `read_with_poll`", "sql", "pgmq", ("1",))
 POP = Contender("pgmq-pop", "pgmq `pop`", "sql", "pgmq-pop")
+PGQUE = Contender("pgque", "PgQue `receive` + `ack`", "sql", "pgque", ticks=True)
+PGQUE_COOP = Contender("pgque-coop", "PgQue `receive_coop` + `ack`", "sql", "pgque-coop", ticks=True)
+PGQUE_SEND = Contender("pgque", "PgQue `send`, `send_batch`", "sql", "pgque")
+PGQUE_LISTEN = Contender("pgque", "PgQue `receive` after LISTEN", "sql", "pgque", ("1000000",))
+ABSURD_SQL = Contender("absurd-sql", "absurd `claim_task` + `complete_run`", "sql", "absurd", share=0.1)
+ABSURD_SEND = Contender("absurd-sql", "absurd `spawn_task`", "sql", "absurd", send_share=0.2)
+ABSURD = Contender("absurd", "absurd", "python", "absurd", ("100",), share=0.02)
 GRAPHILE = Contender("graphile", "graphile-worker", "node", "graphile", ("500",))
 PG_BOSS = Contender("pg-boss", "pg-boss", "node", "pg-boss", ("1000",), share=0.5)
 PGQUEUER = Contender("pgqueuer", "PgQueuer", "python", "pgqueuer", ("500",), share=0.4, send_share=0.5)
@@ -79,11 +88,11 @@ PLAIN_ONE = Contender("plain-one", "plain loop, one at a time", "sql", "raw", ("
 # The contenders by engine and section.
 PARTS: dict[str, dict[str, tuple[Contender, ...]]] = {
     "postgresql": {
-        "sql": (RAW, TAKE, FINISH, PGMQ, POP),
-        "workers": (RAW, *RUNNERS, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
-        "snapshot": (RAW, TAKE, FINISH, PGMQ, POP, LIST, GRAPHILE, PG_BOSS, PGQUEUER),
-        "send": (RAW, SENDER, PGMQ_SEND, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
-        "pick-up": (RUNNER, PGMQ_POLL, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE),
+        "sql": (RAW, TAKE, FINISH, PGMQ, POP, PGQUE, PGQUE_COOP, ABSURD_SQL),
+        "workers": (RAW, *RUNNERS, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE, ABSURD),
+        "snapshot": (RAW, TAKE, FINISH, PGMQ, POP, PGQUE, LIST, GRAPHILE, PG_BOSS, PGQUEUER),
+        "send": (RAW, SENDER, PGMQ_SEND, PGQUE_SEND, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE, ABSURD_SEND),
+        "pick-up": (RUNNER, PGMQ_POLL, PGQUE_LISTEN, GRAPHILE, PG_BOSS, PGQUEUER, PROCRASTINATE, ABSURD),
     },
     "mysql": {
         "sql": (RAW, TAKE, FINISH),
@@ -107,6 +116,8 @@ IN_FOUR = (
     "delayed-job",
 )
 
+ALONE = ("pgque",)  # one consumer per subscription
+
 # For the report: settings, and where the peer's documentation recommends them.
 SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
     "postgresql": {
@@ -127,6 +138,22 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
             " Batches are sent as one array literal. It has no worker; for the pick-up a loop of `read_with_poll` with"
             " its default interval of 100 ms (with `enable_notify_insert` an application could LISTEN instead).",
             "github.com/pgmq/pgmq, docs/api/sql/functions.md",
+        ),
+        "PgQue": (
+            "One file of SQL, of which `PGQUE_SQL` names the path. PgQue hands out what was sent between two ticks, so"
+            " the sender ticks after each batch, at `ticker_max_count` 1, and the ticks are not in the time. With an"
+            " open snapshot every batch has 20 messages. `receive` is for one consumer, `receive_coop` (experimental)"
+            " for several. Of a message its body is read, as text; acknowledging ends the whole batch. For the pick-up"
+            " LISTEN, with a tick each 100 ms, the default, and its maintenance; a tick each 10 ms, which it also"
+            " allows, would be faster.",
+            "github.com/NikolayS/pgque, README.md, docs/latency-and-tuning.md and benchmark/tick-rate",
+        ),
+        "absurd": (
+            "A system of durable tasks, not a plain queue. `claim_task` with a lease of 60 s, and one statement that"
+            " calls `complete_run` for each task of the batch. Sent by `spawn_task`, 1,000 by one statement with"
+            " `unnest`. Its worker is `AsyncAbsurd.start_worker` with `batch_size` 100, which polls each 0.25 s."
+            " Completed tasks stay until its clean-up.",
+            "PyPI's absurd-sdk, with the SQL of absurdctl; earendil-works.github.io/absurd, sdks/python",
         ),
         "graphile-worker": (
             "`concurrentJobs` 24, `localQueue.size` 500, `completeJobBatchDelay` 0, `failJobBatchDelay` 0;"
@@ -180,9 +207,9 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
 }
 ABSENT = {
     "postgresql": (
-        "**PgQue**: PyPI's `pgque-py` is a client without the SQL, and no package of PyPI, npm or Debian carries it.",
         "**River**: a Go library whose releases need a newer Go than Debian 12 has.",
-        "**good_job, solid_queue**: Ruby gems that Debian does not package.",
+        "**Oban**: an Elixir library, which Debian does not package.",
+        "**good_job, solid_queue**: Ruby gems that Debian does not package; MySQL's tables have delayed_job.",
     ),
     "mysql": (
         "**Solid Queue**, which Rails has today, is a gem that Debian does not package; delayed_job is what was used"
@@ -200,6 +227,17 @@ def pgmq_sql() -> str:
     if not found:
         raise FileNotFoundError(f"no pgmq.sql under {FOLDER}, and PGMQ_SQL is not set")
     return found[0].read_text()
+
+
+def pgque_sql() -> str:
+    """The SQL file of PgQue: the one that PGQUE_SQL names, or `pgque/pgque.sql` beside this repository.
+
+    Raises FileNotFoundError.
+    """
+    file = Path(os.environ.get("PGQUE_SQL") or ROOT.parent / "pgque/pgque.sql")
+    if not file.exists():
+        raise FileNotFoundError(f"no {file.name}: PGQUE_SQL must name sql/pgque.sql of github.com/NikolayS/pgque")
+    return file.read_text()
 
 
 def _node() -> Path:
@@ -224,7 +262,7 @@ def program(contender: Contender) -> Command:
 
 def missing(contender: Contender) -> str | None:
     """What must be installed before this contender can be measured; None if nothing."""
-    if contender.program == "python" and not _python().exists():
+    if (contender.program == "python" or contender.name == "absurd") and not _python().exists():
         return f"{contender.label}: not installed under {FOLDER}; run with --install, which uses pip"
     if contender.program == "node" and not _node().exists():
         npm = "" if shutil.which("npm") else "; npm is not on this machine (apt-get install npm)"
@@ -243,6 +281,11 @@ def missing(contender: Contender) -> str | None:
             pgmq_sql()
         except OSError as error:
             return f"{contender.label}: {error}; run with --install, which uses pip"
+    if contender.name.startswith("pgque") and contender.program == "sql":
+        try:
+            pgque_sql()
+        except OSError as error:
+            return f"{contender.label}: {error}"
     return None
 
 

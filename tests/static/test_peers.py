@@ -22,7 +22,9 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(contenders, "LARAVEL", tmp_path / "absent")
     monkeypatch.setattr(contenders, "GEMS", tmp_path / "absent")
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(contenders, "ROOT", tmp_path / "repository")
     monkeypatch.delenv("PGMQ_SQL", raising=False)
+    monkeypatch.delenv("PGQUE_SQL", raising=False)
     return tmp_path
 
 
@@ -35,7 +37,9 @@ def test_a_contender_that_cannot_be_measured_is_named_with_the_package_to_instal
     }
     assert "apt-get install npm" in found["graphile"] and "apt-get install npm" in found["pg-boss"]
     assert "--install" in found["pgqueuer"] and "--install" in found["procrastinate"]
+    assert "--install" in found["absurd"] and "--install" in found["absurd-sql"]
     assert "PGMQ_SQL" in found["pgmq"]
+    assert "PGQUE_SQL" in found["pgque"] and "PGQUE_SQL" in found["pgque-coop"]
     assert "php" in found["laravel"] and "ruby-" in found["delayed-job"]
     assert not [found[key] for key in ("raw", "take", "finish", "list", "one", "runner", "rowqueue") if found[key]]
 
@@ -45,6 +49,22 @@ def test_the_sql_of_pgmq_may_be_a_file_of_the_user(bare: Path, monkeypatch: pyte
     monkeypatch.setenv("PGMQ_SQL", str(bare / "mine.sql"))
     assert contenders.pgmq_sql() == "SELECT 1"
     assert contenders.missing(contenders.PGMQ) is None
+
+
+def test_the_sql_of_pgque_is_named_or_beside_the_repository(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bare / "pgque").mkdir()
+    (bare / "pgque/pgque.sql").write_text("SELECT 1")
+    assert contenders.pgque_sql() == "SELECT 1"
+    (bare / "mine.sql").write_text("SELECT 2")
+    monkeypatch.setenv("PGQUE_SQL", str(bare / "mine.sql"))
+    assert contenders.pgque_sql() == "SELECT 2"
+    assert contenders.missing(contenders.PGQUE) is None
+
+
+def test_a_consumer_of_a_subscription_that_has_one_is_not_measured_with_four() -> None:
+    [one, four] = [case for case in run.cases() if case.section == "sql" and case.size == 100]
+    assert run.takes_part(contenders.PGQUE, one) and not run.takes_part(contenders.PGQUE, four)
+    assert run.takes_part(contenders.PGQUE_COOP, four) and run.takes_part(contenders.TAKE, four)
 
 
 def test_without_npm_the_installation_says_so(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
