@@ -140,7 +140,7 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before, "something was installed unasked"
     assert runner("apply", url=url).returncode == 0
     again = json.loads(runner("apply", "--json", url=url).stdout)
-    assert again == {"migrations": [], "procedures": [], "repaired": []}
+    assert again == {"migrations": [], "procedures": [], "repaired": [], "dropped": []}
     doctor = runner("doctor", url=url)
     assert doctor.returncode == 0 and "cluster" not in doctor.stdout, doctor.stdout
     one_line(runner("uninstall", url=url), 2, "--yes")
