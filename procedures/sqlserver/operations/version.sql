@@ -11,6 +11,5 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     SELECT (SELECT TOP (1) name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC) AS version,
-        (SELECT STRING_AGG(CAST(name AS nvarchar(max)), N',') WITHIN GROUP (ORDER BY name)
-            FROM mq.installed WHERE kind = 'area') AS areas;
+        STUFF((SELECT N',' + name FROM mq.installed WHERE kind = 'area' ORDER BY name FOR XML PATH(N'')), 1, 1, N'') AS areas;
 END;
