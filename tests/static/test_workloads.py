@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "peers")]
+sys.path += [str(BENCHMARKS), str(BENCHMARKS / "peers")]  # behind all others: `mysql` is also a package of a driver
 
 import contenders  # noqa: E402
 import tally  # noqa: E402
