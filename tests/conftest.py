@@ -28,7 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(1, 5),
         default=2,
-        help="1: each test on one server; 2: on one of each engine; 3: on one of each product, and slow tests;"
+        help="1: each test on one server; 2: on one of each engine, each value of a test on one server;"
+        " 3: on one of each product, and slow tests;"
         " 4: on every server",
     )
     parser.addoption(
@@ -132,7 +133,8 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
         return not is_too_high
     names = _servers_for(item, level)
     choice = zlib.crc32(item.nodeid.replace(str(name), "").encode())  # always the same
-    if names and (level == 1 or (_level(item) == 1 and level < 4)):
+    one_each = level == 2 and callspec is not None and len(callspec.params) > 1  # its other values are on the others
+    if names and (level == 1 or one_each or (_level(item) == 1 and level < 4)):
         names = [names[choice % len(names)]]
     elif level == 3 and name in names:  # MariaDB runs MySQL's SQL: every eighth test, and every second slow one instead
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
