@@ -27,8 +27,9 @@ def test_queue_health_has_the_checks_that_every_database_has(q: Queue) -> None:
         assert row["unit"] and row["detail"] and "\n" not in row["detail"]
 
 
-def test_queue_health_finds_nothing_bad_in_a_fresh_installation(q: Queue) -> None:
-    checks = health(q.session)
+def test_queue_health_finds_nothing_bad_in_a_fresh_installation(installed_database: Database) -> None:
+    with closing(installed_database.connect("test")) as session:
+        checks = health(session)
     assert {name: row["detail"] for name, row in checks.items() if row["verdict"] == "bad"} == {}
     assert checks["changed_objects"]["measured"] == checks["missing_indexes"]["measured"] == 0
 
