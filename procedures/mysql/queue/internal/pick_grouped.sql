@@ -165,7 +165,7 @@ BEGIN
                         locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]',
                         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
                     )) AS j
-                    LIMIT v_rows
+                    LIMIT 10000
                 ) AS s
             ) AS k;
         END IF;
@@ -197,7 +197,7 @@ BEGIN
                     )) AS j
                     LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
                     LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
-                    LIMIT v_chunk
+                    LIMIT 10000
                 ) AS k;
                 IF v_lone > 0 THEN
                     INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
@@ -243,8 +243,9 @@ BEGIN
 
             -- Under the locks: how many messages each group may have, and in an ordered queue its first one; a group whose
             -- first message another transaction is cancelling or purging is skipped. That message is a column of a derived
-            -- table: in a condition, MySQL would search it for each comparison. With OR instead of IF, MySQL would change the
-            -- LEFT JOIN, and optimize for ever when Group Replication has rolled the call back for another member's change.
+            -- table: in a condition, MySQL would search it for each comparison. The limits only keep the derived tables
+            -- apart. MySQL reads one that can have only one row while it optimizes; if Group Replication rolls the call back
+            -- there, for another member's change, the session's next execution optimizes for ever. Hence no v_rows.
             SELECT GROUP_CONCAT('[', COALESCE(h.head, 'null'), ',', COALESCE(h.attempts, 0) + 1, ',', JSON_QUOTE(h.group_key), ',', h.id, ',',
                 h.priority, ',"', h.run_at, '",', JSON_QUOTE(h.lane), ',', h.places = 1,
                 IF(v_plain, '', CONCAT(',', h.late, ',', h.rate, ',', h.seconds, ',"', COALESCE(h.full_at, v_now), '",', h.size)), ']'),
@@ -282,7 +283,7 @@ BEGIN
                                 ON v_own AND q.type = p_type AND q.group_key = j.group_key
                             LEFT JOIN mq_bucket AS b FORCE INDEX (PRIMARY)
                                 ON v_rated AND b.type = p_type AND b.group_key = j.group_key
-                            LIMIT v_rows
+                            LIMIT 10000
                         ) AS p
                     ) AS o
                 ) AS f
@@ -290,7 +291,7 @@ BEGIN
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                     ON r.type = p_type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
                 WHERE NOT f.busy AND f.size > 0 AND IF(v_ordered, g.id IS NOT NULL, 1)
-                LIMIT v_rows
+                LIMIT 10000
                 FOR UPDATE /*!80000 OF g, r */ SKIP LOCKED
             ) AS h;
             -- A ticket that is not that of the first message may be that of a message outside its group.
