@@ -14,8 +14,8 @@ from pathlib import Path
 
 from support.processes import FOLDER
 
-# What Rich and Readline write to move the cursor, to clear lines, for colours and for modes.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]")
+# What Rich and Readline write to move the cursor, to clear lines, for colours, for modes, and as a bell.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]|\x07")
 _COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|9[0-7]|38;[0-9;]+)m")
 
 
