@@ -174,7 +174,7 @@ def test_a_group_stands_while_it_has_a_dead_letter_and_continues_afterwards(
         crowd.kill(consumers.pop(0))
         consumers += crowd.start(consume, queue)
     assert all(crowd.results(senders))
-    until(lambda: holds(queue) == {}, "the end of the queue: no group stays stopped", DRAIN_SECONDS)
+    until(lambda: holds(queue) == {}, lambda: f"groups stay stopped: {holds(queue)} {rest(queue)}", DRAIN_SECONDS)
     crowd.stop()
     logs = [*crowd.results(consumers), *crowd.results(operators)]
     whole = {name: [entry for log in logs for entry in log.get(name, [])] for name in ("handled", "died", "gone")}
