@@ -243,9 +243,8 @@ BEGIN
 
             -- Under the locks: how many messages each group may have, and in an ordered queue its first one; a group whose
             -- first message another transaction is cancelling or purging is skipped. That message is a column of a derived
-            -- table: in a condition, MySQL would search it for each comparison. The limits only keep the derived tables
-            -- apart. MySQL reads one that can have only one row while it optimizes; if Group Replication rolls the call back
-            -- there, for another member's change, the session's next execution optimizes for ever. Hence no v_rows.
+            -- table: in a condition, MySQL would search it for each comparison. A constant limit: a table of one row would be
+            -- read while MySQL optimizes. If Group Replication rolls back there, the next execution optimizes for ever.
             SELECT GROUP_CONCAT('[', COALESCE(h.head, 'null'), ',', COALESCE(h.attempts, 0) + 1, ',', JSON_QUOTE(h.group_key), ',', h.id, ',',
                 h.priority, ',"', h.run_at, '",', JSON_QUOTE(h.lane), ',', h.places = 1,
                 IF(v_plain, '', CONCAT(',', h.late, ',', h.rate, ',', h.seconds, ',"', COALESCE(h.full_at, v_now), '",', h.size)), ']'),
