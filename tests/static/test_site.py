@@ -131,16 +131,15 @@ CUT_OFF = """() => {
 @pytest.fixture(scope="module")
 def measured(site: Path, address: str, chromium: Any) -> dict[str, tuple[float, list[str]]]:
     """Of each page how many screens long it is, and the code that is cut off in a wide and in a narrow window."""
-    wide = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-    narrow = chromium.new_page(viewport={"width": NARROW, "height": HEIGHT})
-    found = {}
-    for path in html(site):
-        for page in (wide, narrow):  # Chromium has hung at a change of the viewport
+    found: dict[str, tuple[float, list[str]]] = {}
+    for width in (WIDTH, NARROW):  # a page for each: Chromium has hung at a change of the width
+        page = chromium.new_page(viewport={"width": width, "height": HEIGHT})
+        for path in html(site):
             page.goto(f"{address}/{path}")
-        screens = wide.evaluate("document.documentElement.scrollHeight") / HEIGHT
-        found[path] = (round(screens, 1), wide.evaluate(CUT_OFF) + narrow.evaluate(CUT_OFF))
-    wide.close()
-    narrow.close()
+            height = page.evaluate("document.documentElement.scrollHeight")
+            screens, cut = found.get(path, (round(height / HEIGHT, 1), []))
+            found[path] = (screens, cut + page.evaluate(CUT_OFF))
+        page.close()
     return found
 
 
