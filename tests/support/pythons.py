@@ -22,7 +22,7 @@ class Broken(Exception):
 
 
 def with_django_6() -> str:
-    """The interpreter of an environment that has rowqueue as it is in this checkout, and the newest Django 6."""
+    """The interpreter of an environment that has the rowqueue of this checkout and the newest Django 6."""
     python = _later_python()
     wanted = "\n".join([python, sys.version, (ROOT / "pyproject.toml").read_text()])
     stamp = _FOLDER / "installed"
