@@ -1,4 +1,7 @@
-"""rowqueue.django, in the project of examples/django: real migrations, tests, commands, tasks and pages."""
+"""rowqueue.django, in the project of examples/django: real migrations, tests, commands, tasks and pages.
+
+With the Django of the tests' own environment, and with Django 6 in an environment of its own.
+"""
 
 import json
 import os
@@ -11,16 +14,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import django
 import pytest
 from rowqueue.databases import Database, open_database
 from rowqueue.databases.mysql import address
 from rowqueue.databases.url import join
 from servers import Server
+from support import pythons
 from support.processes import Running, environment
 from support.waiting import until
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "django"
-pytestmark = pytest.mark.product("postgresql", "mysql")
+# The first test with Django 6 waits for its environment, which a busy machine makes in minutes.
+pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.timeout(900)]
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -40,18 +46,35 @@ def settings(url: str) -> dict[str, str]:
     }
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "manage.py", *map(str, arguments)]
+@pytest.fixture(scope="session", params=["own", "django-6"])
+def python(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> str:
+    """The interpreter that has Django. A missing Python is no missing database, so it never fails a test."""
+    if request.param == "own":
+        return sys.executable
+    if django.VERSION >= (6,):
+        pytest.skip(f"Django {django.__version__} is in the tests' own environment")
+    try:
+        return pythons.with_django_6()
+    except pythons.Missing as error:
+        pytest.skip(str(error))
+    except pythons.Broken as error:
+        if pytestconfig.getoption("--require-databases"):
+            raise
+        pytest.skip(str(error))
+
+
+def command(python: str, *arguments: object) -> list[str]:
+    return [python, "manage.py", *map(str, arguments)]
 
 
 @pytest.fixture
-def manage() -> Manage:
+def manage(python: str) -> Manage:
     """Runs manage.py: manage(url, "migrate")."""
 
     def run(url: str, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
         variables = environment(None, **settings(url), **more)
         return subprocess.run(
-            command(*arguments), capture_output=True, text=True, env=variables, cwd=PROJECT, timeout=120
+            command(python, *arguments), capture_output=True, text=True, env=variables, cwd=PROJECT, timeout=120
         )
 
     return run
@@ -115,7 +138,10 @@ def test_a_message_belongs_to_the_transaction_and_a_consumer_uses_the_models(pro
 
 
 @pytest.mark.product("postgresql")
-def test_tasks_run_later_and_keep_their_results(project: Database, manage: Manage) -> None:
+def test_tasks_run_later_and_keep_their_results(project: Database, manage: Manage, python: str) -> None:
+    base = shell(manage, project, "from rowqueue.django.tasks import BaseTaskBackend as b\nprint(b.__module__)")
+    is_old = python == sys.executable and django.VERSION < (6,)
+    assert base == ["django_tasks.backends.base" if is_old else "django.tasks.backends.base"]
     ids = shell(
         manage,
         project,
@@ -215,15 +241,16 @@ def test_the_admin_shows_queues_and_dead_letters_to_those_who_may_see_them(proje
 
 
 @pytest.fixture
-def consumers(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+def consumers(python: str, tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Starts manage.py in the background."""
     started: list[Running] = []
 
     def run(url: str, *arguments: object) -> Running:
         path = tmp_path / f"stderr-{len(started)}"
         with path.open("w") as stderr:
+            variables = environment(None, **settings(url))
             process = subprocess.Popen(
-                command(*arguments), stdout=stderr, stderr=stderr, env=environment(None, **settings(url)), cwd=PROJECT
+                command(python, *arguments), stdout=stderr, stderr=stderr, env=variables, cwd=PROJECT
             )
         started.append(Running(process, path))  # type: ignore[arg-type]
         return started[-1]
@@ -292,9 +319,9 @@ def test_the_url_of_the_settings_keeps_every_character() -> None:
 
 
 @pytest.mark.product("postgresql")
-def test_settings_that_cannot_work_are_refused(manage: Manage, database: Database, tmp_path: Path) -> None:
+def test_settings_that_cannot_work_are_refused(python: str, manage: Manage, database: Database, tmp_path: Path) -> None:
     sqlite = subprocess.run(
-        command("rowqueue", "stats"),
+        command(python, "rowqueue", "stats"),
         capture_output=True,
         text=True,
         env=environment(None, SHOP_ENGINE="django.db.backends.sqlite3", SHOP_NAME=str(tmp_path / "db")),

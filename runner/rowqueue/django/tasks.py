@@ -23,11 +23,11 @@ from ..messages import DeadLetter, Message
 from .settings import connection
 
 try:
-    from django.tasks import TaskContext, TaskError, TaskResult, TaskResultStatus
     from django.tasks.backends.base import BaseTaskBackend
+    from django.tasks.base import TaskContext, TaskError, TaskResult, TaskResultStatus
     from django.tasks.exceptions import TaskResultDoesNotExist
     from django.tasks.signals import task_enqueued, task_finished, task_started
-except ImportError:
+except ModuleNotFoundError:
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import TaskContext, TaskError, TaskResult, TaskResultStatus
     from django_tasks.exceptions import TaskResultDoesNotExist
