@@ -18,6 +18,7 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @part uniqueidentifier = NEWID(), @type nvarchar(400), @consumer nvarchar(400);
     DECLARE @counted bit, @in_groups bit, @count bigint = 0, @done bigint, @detail nvarchar(2000);
+    DECLARE @step int = 1000, @took int = 1000;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
     DECLARE @listed mq.failures;
     BEGIN TRY
@@ -46,12 +47,16 @@ BEGIN
         INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         -- The part becomes a batch of its own, without a row in mq.batch, and is finished as a whole.
-        UPDATE c
-        SET batch_key = @part
-        FROM @listed AS l
-        INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = l.id
-        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        SET @count = @@ROWCOUNT;
+        WHILE @took = @step
+        BEGIN
+            UPDATE TOP (@step) c
+            SET batch_key = @part
+            FROM @listed AS l
+            INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = l.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            SET @took = @@ROWCOUNT;
+            SET @count = @count + @took;
+        END;
         IF @count > 0
         BEGIN
             IF @counted = 1 OR @in_groups = 1

@@ -17,31 +17,10 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
-    DECLARE @id bigint, @created smallint, @changed smallint, @state char(1) = 'N';
     DECLARE @run_at datetime2(7), @priority bigint, @group_key nvarchar(max), @dedup_key nvarchar(max), @max_attempts bigint,
         @headers nvarchar(max), @source nvarchar(max), @delay_seconds bigint, @on_conflict nvarchar(max);
-    BEGIN TRY
-        EXEC mq_internal.require_name 'type', @type, 0;
-        EXEC mq_internal.send_options @options, @run_at OUTPUT, @priority OUTPUT, @group_key OUTPUT, @dedup_key OUTPUT,
-            @max_attempts OUTPUT, @headers OUTPUT, @source OUTPUT, @delay_seconds OUTPUT, @on_conflict OUTPUT;
-        EXEC mq_internal.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
-            @delay_seconds, @on_conflict, @now;
-        IF @own = 1
-            BEGIN TRANSACTION;
-        EXEC mq_internal.send_one @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @on_conflict, @now,
-            @id OUTPUT, @created OUTPUT, @changed OUTPUT;
-        -- A session that waits for the key may have locked rows of the message: this read must not wait for it.
-        SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
-        IF @created = 0 AND @changed = 0
-            SET @state = mq_internal.state_of(@id);
-        IF @own = 1
-            COMMIT TRANSACTION;
-    END TRY
-    BEGIN CATCH
-        IF @own = 1 AND XACT_STATE() <> 0
-            ROLLBACK TRANSACTION;
-        THROW;
-    END CATCH;
-    SELECT @id AS id, @created AS created, @changed AS changed, @state AS state;
+    EXEC mq_internal.send_options @options, @run_at OUTPUT, @priority OUTPUT, @group_key OUTPUT, @dedup_key OUTPUT,
+        @max_attempts OUTPUT, @headers OUTPUT, @source OUTPUT, @delay_seconds OUTPUT, @on_conflict OUTPUT;
+    EXEC mq.send_message @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds,
+        @on_conflict;
 END;

@@ -329,6 +329,23 @@ def test_a_claim_of_a_later_second_forgets_what_groups_have_left(queue: str, ses
         assert sql(f"SELECT * FROM mq.{table} WHERE type = %s", queue) == []
 
 
+def test_a_group_gets_tokens_again_after_the_clock_was_set_back(queue: str, session: Session, sql: Sql) -> None:
+    set_queue(session, queue, group_rate=1, group_rate_seconds=1)
+    send(session, queue, 0, *"aa")
+    assert len(session.call("claim_batch", queue, 10)) == 1
+    assert session.call("claim_batch", queue, 10) == []
+    # What was written before the clock was set back by a day.
+    for column in ("mark.scanned_at", "mark.promoted_to", "bucket.full_at", "delayed.run_at"):
+        table, name = column.split(".")
+        sql(f"UPDATE mq.{table} SET {name} = DATEADD(DAY, 1, {name}) WHERE type = %s", queue)
+    sql("UPDATE m SET run_at = d.run_at FROM mq.message AS m INNER JOIN mq.delayed AS d ON d.id = m.id WHERE d.type = %s", queue)
+    deadline = time.monotonic() + 6
+    while not (rows := session.call("claim_batch", queue, 10)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(rows) == 1
+
+
 def test_tickets_of_active_messages_give_them_to_nobody_else(queue: str, session: Session, sql: Sql) -> None:
     set_queue(session, queue, group_max_active=2)
     send(session, queue, 0, *"aaa")

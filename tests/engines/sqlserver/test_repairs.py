@@ -23,7 +23,8 @@ def stuck(sql: Sql) -> dict[str, Any]:
     return row
 
 
-def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql, of_all: bool) -> None:
     kind = f"stuck.{uuid.uuid4().hex[:12]}"
     sql("EXEC mq.set_option %s, 'ordered', '1'", kind)
     sql("EXEC mq.send_message %s, N'a', @group_key = N'g'", kind)
@@ -34,7 +35,7 @@ def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
     found = stuck(sql)
     assert (found["verdict"], found["measured"]) == ("bad", 1)
     assert f"EXEC mq.rescue_expired N'{kind}'" in found["detail"]
-    sql("EXEC mq.rescue_expired %s", kind)
+    sql("EXEC mq.rescue_expired %s", None if of_all else kind)
     assert stuck(sql)["verdict"] == "ok"
     assert [row["body"] for row in sql("EXEC mq.take_batch %s", kind)] == ["a"]
     assert [row["body"] for row in sql("EXEC mq.take_batch %s", kind)] == ["b"]

@@ -5,7 +5,7 @@ CREATE OR ALTER PROCEDURE mq_internal.explain_wait
     @type nvarchar(400), @now datetime2(7), @ready smallint, @next datetime2(7) OUTPUT, @reason varchar(7) OUTPUT
 AS
 BEGIN
-    DECLARE @paused bit, @limited bit, @ordered bit, @grouped bit, @room bit = 1, @token datetime2(6), @scan_at datetime2(7);
+    DECLARE @paused bit, @limited bit, @ordered bit, @grouped bit, @room bit = 1, @room_at datetime2(7), @scan_at datetime2(7);
     SELECT @paused = paused, @ordered = ordered, @grouped = grouped, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END
     FROM mq_internal.policy(@type);
     IF @paused = 0 AND @limited = 1
@@ -34,15 +34,15 @@ BEGIN
     ) AS t;
     IF @paused = 0 AND @room = 0
     BEGIN
-        SELECT @token = CASE WHEN p.rate > 0 THEN mq_internal.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
+        SELECT @room_at = CASE WHEN p.rate > 0 THEN mq_internal.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
         FROM mq_internal.policy(@type) AS p
         INNER JOIN mq.limited AS l WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON l.type = @type;
-        -- A message that is due earlier waits for a token or for a free place. The next lease that expires may free a
-        -- place.
-        IF @token > @now AND (@next < @token OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type))
-            SET @next = @token;
-        ELSE IF @next <= @now
-            SELECT @next = MIN(lease_until) FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
+        -- There is a token: the next lease that expires may free a place.
+        IF COALESCE(@room_at, @now) <= @now
+            SELECT @room_at = MIN(lease_until) FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
+        -- Messages that are due earlier must wait.
+        IF @next <= @now OR @next < @room_at OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type)
+            SET @next = @room_at;
     END;
     IF @ready = 0
         SET @reason = CASE
