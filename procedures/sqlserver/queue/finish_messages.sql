@@ -15,10 +15,9 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @step int = 1000, @took int = 1000;
     DECLARE @key uniqueidentifier, @part uniqueidentifier = NEWID(), @type nvarchar(400), @consumer nvarchar(400);
     DECLARE @counted bit, @in_groups bit, @count bigint = 0, @done bigint, @detail nvarchar(2000);
-    DECLARE @step int = 1000, @took int = 1000;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
     DECLARE @listed mq.failures;
     BEGIN TRY

@@ -37,8 +37,7 @@ BEGIN
             FROM mq_internal.policy(@next) AS p CROSS APPLY mq_internal.stuck_groups(@next) AS s
             WHERE p.grouped = 1
             ORDER BY s.id;
-            IF @@ROWCOUNT > 0
-                EXEC mq_internal.issue_tickets @next, @heads, 1;
+            EXEC mq_internal.issue_tickets @next, @heads, 1;
             SET @next = (SELECT MIN(type) FROM mq.queue WITH (READUNCOMMITTED) WHERE grouped = 1 AND @type IS NULL AND type > @next);
         END;
         IF @own = 1
