@@ -25,6 +25,16 @@ def test_finish_messages_finishes_what_the_list_names_and_keeps_the_rest(q: Queu
     assert sent
 
 
+def test_finish_messages_takes_thousands(q: Queue) -> None:
+    sent = q.send_many(4_000)
+    key = q.claim_key(4_000)
+    finished, back, dead, kept = sent[:1_300], sent[1_300:2_600], sent[2_600:3_900], sent[3_900:]
+    outcomes = (*map(done, finished), *map(released, back), *(dead_letter(id, "broken") for id in dead))
+    assert q.one("finish_messages", key, joined(*outcomes)) == 3_900
+    assert q.states() == {**dict.fromkeys(back, "N"), **dict.fromkeys(dead, "E"), **dict.fromkeys(kept, "A")}
+    assert q.one("complete_batch", key) == 100
+
+
 @pytest.mark.parametrize("outcomes", ["", "\n\n"])
 def test_finish_messages_takes_an_empty_list(q: Queue, outcomes: str) -> None:
     q.send_many(2)
