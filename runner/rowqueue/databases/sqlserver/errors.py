@@ -145,7 +145,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if closed or lost or code in _DISCONNECTS:
         return Disconnected(message)
     # In Babelfish, the name of the database precedes that of the schema.
-    named = re.search(r"(\b|_)mq\b", message) is not None
+    named = re.search(r"(\b|_)mq(_internal)?\b", message) is not None
     if code in CONFLICTS or (named and code in _DUPLICATES):
         return Conflict(message)
     absent = code == UNMAPPED and "does not exist" in message
