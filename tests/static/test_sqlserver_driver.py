@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue.databases import Conflict, DatabaseError, Disconnected, NotAllowed, ReadOnly
+from rowqueue.databases import Conflict, DatabaseError, Disconnected, NotAllowed, ReadOnly, SchemaMissing
 from rowqueue.databases.sqlserver import calls, errors, suitable, yoyo
 from rowqueue.databases.sqlserver import rights as sqlserver_rights
 from rowqueue.install import apply as install
@@ -72,6 +72,19 @@ def test_an_outage_is_one(number: int) -> None:
 @pytest.mark.parametrize("number", [601, 605, 701, 802, 3958, 3966, 8628, 8651, 1205, 1222, 3960, 51205])
 def test_a_retryable_error_is_a_conflict(number: int) -> None:
     assert isinstance(translated(number), Conflict)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (208, b"Invalid object name 'mq.queue'."),
+        (2812, b"Could not find stored procedure 'mq.send'."),
+        (2812, b"Could not find stored procedure 'mq_internal.installed_files'."),
+    ],
+)
+def test_a_missing_object_of_the_queue_is_a_missing_schema(number: int, text: bytes) -> None:
+    assert isinstance(translated(number, text), SchemaMissing)
+    assert not isinstance(translated(number, text.replace(b"'mq", b"'shop")), SchemaMissing)
 
 
 def test_a_database_that_takes_no_changes_is_read_only() -> None:
