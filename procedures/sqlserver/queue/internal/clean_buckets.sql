@@ -23,7 +23,7 @@ BEGIN
     FROM (
         SELECT group_rate_seconds AS seconds FROM mq_internal.policy(@type)
         UNION ALL
-        SELECT rate_seconds FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @type AND rate > 0
+        SELECT rate_seconds FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @type AND rate_seconds > 0
     ) AS s;
     INSERT INTO @groups (group_key)
     SELECT u.group_key

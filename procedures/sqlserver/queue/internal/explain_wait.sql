@@ -30,14 +30,14 @@ BEGIN
         ) AS b
         UNION ALL
         SELECT CASE WHEN s.due < @scan_at THEN @scan_at ELSE s.due END
-        FROM (SELECT mq_internal.next_due(@type) AS due) AS s
+        FROM (SELECT mq_internal.next_due(@type) AS due) AS s WHERE s.due IS NOT NULL -- an aggregate over a NULL sends a warning
     ) AS t;
     IF @paused = 0 AND @room = 0
     BEGIN
         SELECT @room_at = CASE WHEN p.rate > 0 THEN mq_internal.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
         FROM mq_internal.policy(@type) AS p
         INNER JOIN mq.limited AS l WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON l.type = @type;
-        -- There is a token: the next lease that expires may free a place.
+        -- A place is missing: the next lease that expires may free one.
         IF COALESCE(@room_at, @now) <= @now
             SELECT @room_at = MIN(lease_until) FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
         -- Messages that are due earlier must wait.
