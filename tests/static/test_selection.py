@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import servers
 from rules import ROOT, offending
+from support.capabilities import STAND_INS
 
 TESTS = """
 import pytest
@@ -138,3 +139,10 @@ def test_a_mark_has_a_level_that_exists() -> None:
         return re.findall(r"mark\.level\((?![1-4]\)).*", text) + re.findall(r"marks=.*level\([12]\).*", text)
 
     assert offending(sorted((ROOT / "tests").rglob("*.py")), unknown) == []
+
+
+def test_what_a_stand_in_lacks_are_tests() -> None:
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    tests = set(re.findall(r"def (test_\w+)", text))
+    listed = {name.partition("[")[0] for lacks in STAND_INS.values() for names in lacks.values() for name in names}
+    assert listed - tests == set()
