@@ -517,6 +517,8 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "writes a sum of money of 0 as $.00": {
             "test_a_flag_is_0_or_1",
+            "test_fail_refuses_a_negative_delay",
+            "test_count_attempt_refuses_a_negative_delay_and_a_delay_of_a_dead_letter",
             *(f"test_limits_have_ranges[{n}]" for n in ("max_active", "rate", "group_max_active", "group_rate")),
             *(
                 f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"

@@ -338,7 +338,11 @@ def test_a_group_gets_tokens_again_after_the_clock_was_set_back(queue: str, sess
     for column in ("mark.scanned_at", "mark.promoted_to", "bucket.full_at", "delayed.run_at"):
         table, name = column.split(".")
         sql(f"UPDATE mq.{table} SET {name} = DATEADD(DAY, 1, {name}) WHERE type = %s", queue)
-    sql("UPDATE m SET run_at = d.run_at FROM mq.message AS m INNER JOIN mq.delayed AS d ON d.id = m.id WHERE d.type = %s", queue)
+    sql(
+        "UPDATE m SET run_at = d.run_at FROM mq.message AS m INNER JOIN mq.delayed AS d ON d.id = m.id"
+        " WHERE d.type = %s",
+        queue,
+    )
     deadline = time.monotonic() + 6
     while not (rows := session.call("claim_batch", queue, 10)):
         assert time.monotonic() < deadline
