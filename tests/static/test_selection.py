@@ -141,7 +141,7 @@ def test_a_mark_has_a_level_that_exists() -> None:
     assert offending(sorted((ROOT / "tests").rglob("*.py")), unknown) == []
 
 
-def test_what_a_stand_in_lacks_are_tests() -> None:
+def test_every_test_that_a_stand_in_cannot_run_exists() -> None:
     text = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     tests = set(re.findall(r"def (test_\w+)", text))
     listed = {name.partition("[")[0] for lacks in STAND_INS.values() for names in lacks.values() for name in names}
