@@ -20,24 +20,22 @@ BEGIN
     END;
     CALL imq_require_name('type', p_type, 1);
     CALL imq_begin_call(1, v_own);
-    SET v_type = p_type;
-    IF p_type IS NULL THEN
-        SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease);
-    END IF;
+    SELECT COALESCE(p_type, MIN(type)) INTO v_type FROM mq_batch FORCE INDEX (batch_lease);
     WHILE v_type IS NOT NULL DO
         CALL imq_rescue(v_type, 1000, v_rescued);
         SET v_count = v_count + v_rescued;
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
-    IF p_type IS NOT NULL THEN
-        -- Unblock the groups that queue_health reports as stuck_groups.
-        CALL imq_stuck_groups(p_type, v_stuck);
+    SELECT COALESCE(p_type, MIN(type)) INTO v_type FROM mq_queue WHERE grouped AND type <> '';
+    WHILE v_type IS NOT NULL DO
+        CALL imq_stuck_groups(v_type, v_stuck);
         IF v_stuck IS NOT NULL THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck
             FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]')) AS j;
-            CALL imq_issue_tickets(p_type, v_stuck);
+            CALL imq_issue_tickets(v_type, v_stuck);
         END IF;
-    END IF;
+        SELECT MIN(type) INTO v_type FROM mq_queue WHERE p_type IS NULL AND grouped AND type > v_type;
+    END WHILE;
     CALL imq_end_call(v_own);
     SELECT v_count AS affected;
 END

@@ -15,15 +15,16 @@ def check(session: Session) -> dict[str, Any]:
     return next(row for row in session.call("queue_health") if row["name"] == "stuck_groups")
 
 
+@pytest.mark.parametrize("of_all", [False, True], ids=["one queue", "all queues"])
 def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
-    installed_database: Database, server: Server, queue: str
+    installed_database: Database, server: Server, queue: str, of_all: bool
 ) -> None:
     # In a database of its own: on MariaDB, leftovers of other tests make the call take half a minute.
     with closing(installed_database.connect("test")) as session:
-        _lose_and_mend(session, lambda text, *values: server.query(installed_database.url, text, *values), queue)
+        _lose_and_mend(session, lambda text, *values: server.query(installed_database.url, text, *values), queue, of_all)
 
 
-def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str) -> None:
+def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str, of_all: bool) -> None:
     session.call("set_queue", queue, '{"ordered": 1}')
     for group in ("a", "b", None):
         for _ in range(3):
@@ -37,7 +38,7 @@ def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str) -> Non
     assert (row["verdict"], row["measured"]) == ("bad", 2)
     assert f"CALL mq_rescue_expired('{queue}')" in row["detail"]
     assert session.call("claim_batch", queue, 10) == []
-    session.call("rescue_expired", queue)
+    session.call("rescue_expired", None if of_all else queue)
     assert check(session)["measured"] == 0
     assert len(session.call("claim_batch", queue, 10)) == 2
     session.call("complete_batch", held["batch_key"])
