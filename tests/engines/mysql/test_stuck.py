@@ -21,7 +21,8 @@ def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
 ) -> None:
     # In a database of its own: on MariaDB, leftovers of other tests make the call take half a minute.
     with closing(installed_database.connect("test")) as session:
-        _lose_and_mend(session, lambda text, *values: server.query(installed_database.url, text, *values), queue, of_all)
+        url = installed_database.url
+        _lose_and_mend(session, lambda text, *values: server.query(url, text, *values), queue, of_all)
 
 
 def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str, of_all: bool) -> None:
