@@ -10,7 +10,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue_expired(IN p_type lo
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_stuck longtext CHARACTER SET utf8mb4;
+    DECLARE v_stuck, v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_rescued bigint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -26,15 +26,15 @@ BEGIN
         SET v_count = v_count + v_rescued;
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
-    SELECT COALESCE(p_type, MIN(type)) INTO v_type FROM mq_queue WHERE grouped AND type <> '';
-    WHILE v_type IS NOT NULL DO
-        CALL imq_stuck_groups(v_type, v_stuck);
-        IF v_stuck IS NOT NULL THEN
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck
-            FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]')) AS j;
-            CALL imq_issue_tickets(v_type, v_stuck);
-        END IF;
-        SELECT MIN(type) INTO v_type FROM mq_queue WHERE p_type IS NULL AND grouped AND type > v_type;
+    CALL imq_stuck_groups(p_type, v_stuck);
+    WHILE v_stuck IS NOT NULL DO
+        SET v_type = JSON_UNQUOTE(JSON_EXTRACT(v_stuck, '$[0][0]'));
+        SELECT CONCAT('[', GROUP_CONCAT(IF(CAST(j.type AS binary) = CAST(v_type AS binary), JSON_QUOTE(j.group_key), NULL)), ']'),
+            CONCAT('[', GROUP_CONCAT(IF(CAST(j.type AS binary) = CAST(v_type AS binary), NULL, JSON_ARRAY(j.type, j.group_key))), ']')
+        INTO v_groups, v_stuck
+        FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',
+            group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]')) AS j;
+        CALL imq_issue_tickets(v_type, v_groups);
     END WHILE;
     CALL imq_end_call(v_own);
     SELECT v_count AS affected;

@@ -25,6 +25,22 @@ def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
         _lose_and_mend(session, lambda text, *values: server.query(url, text, *values), queue, of_all)
 
 
+def test_stuck_groups_of_all_queues_are_repaired_in_one_call(
+    installed_database: Database, server: Server, queue: str
+) -> None:
+    types = [f"{queue}.a", f"{queue}.A", f"{queue}.\u00e1", f'{queue}."']
+    with closing(installed_database.connect("test")) as session:
+        for type in types:
+            session.call("set_queue", type, '{"ordered": 1}')
+            for group in ("g", "G", None):
+                session.call("send_message", type, "b", None, None, group)
+        server.query(installed_database.url, "DELETE FROM mq_ready")
+        assert check(session)["measured"] == 3 * len(types)
+        session.call("rescue_expired", None)
+        assert check(session)["measured"] == 0
+        assert [len(session.call("claim_batch", type, 10)) for type in types] == [3] * len(types)
+
+
 def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str, of_all: bool) -> None:
     session.call("set_queue", queue, '{"ordered": 1}')
     for group in ("a", "b", None):
