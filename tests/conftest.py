@@ -28,8 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         choices=range(1, 5),
         default=2,
-        help="1: each test on one server; 2: on one of each engine, each value of a test on one server;"
-        " 3: on one of each product, and slow tests;"
+        help="1: each test on one server; 2: on PostgreSQL and another engine, each value of a test on one server;"
+        " 3: on one of each engine, some on an older version or on MariaDB, and slow tests;"
         " 4: on every server",
     )
     parser.addoption(
@@ -100,7 +100,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _servers_for(test: pytest.Item, level: int) -> list[str]:
     names = [name for name in servers.names() if _is_for(test, name)]
     one_is_enough = _level(test) == 1
-    if level == 4 and not one_is_enough:
+    if level > 2 and not one_is_enough:
         return names
     kind = servers.engine if level == 2 and not one_is_enough else servers.product
     return list({kind(name): name for name in names}.values())  # the newest of each
@@ -136,12 +136,12 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
     one_each = level == 2 and callspec is not None and len(callspec.params) > 1  # its other values are on the others
     if names and (level == 1 or one_each or (_level(item) == 1 and level < 4)):
         names = [names[choice % len(names)]]
-    elif level == 3 and name in names:  # MariaDB runs MySQL's SQL: every eighth test, and every second slow one instead
+    elif level == 2 and len(names) > 2:  # the first, which is PostgreSQL, and one of the others
+        names = [names[0], names[1 + choice % (len(names) - 1)]]
+    elif level == 3 and name in names:  # every eighth test on another server of the engine, and every second slow one
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
-        if _level(item) == 3:
-            names = others or [newest] if choice % 2 == 0 else [newest]
-        else:
-            names = [newest, *(others if choice % 8 == 0 else ())]
+        turns = 2 if _level(item) == 3 else 8
+        names = [others[choice // turns % len(others)] if others and choice % turns == 0 else newest]
     return name in names and not is_too_high
 
 

@@ -327,6 +327,7 @@ def send_some(member: Member, type: str, count: int) -> list[int]:
     return sent
 
 
+@pytest.mark.level(3)
 def test_no_message_is_lost_doubled_or_stuck_while_a_queue_changes_its_way(
     crowd: Crowd, session: Session, queue: str, rest: Look
 ) -> None:

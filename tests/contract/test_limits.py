@@ -773,6 +773,7 @@ def stuck(q: Queue) -> float:
     return float(value)
 
 
+@pytest.mark.level(3)
 def test_queue_health_distinguishes_a_stuck_group_from_a_waiting_one(q: Queue, server: Server) -> None:
     in_groups(q, 4, "abcd", group_max_active=2, group_rate=3, group_rate_seconds=DAY)
     rows = q.claim(100)

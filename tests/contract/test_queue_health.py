@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
+import pytest
 import servers
 from rowqueue.databases import Database, Row, Session, open_database
 from support.queues import Queue, call
@@ -50,6 +51,7 @@ def test_queue_health_shows_an_open_transaction_and_who_holds_it(
     assert name not in health(q.session)["oldest_transaction"]["detail"]
 
 
+@pytest.mark.level(3)
 def test_queue_health_counts_expired_claims(installed_database: Database, queue: str) -> None:
     # In a database of its own: claims of other tests expire as well.
     session = open_database(installed_database.url).connect("test")
@@ -64,6 +66,7 @@ def test_queue_health_counts_expired_claims(installed_database: Database, queue:
         session.close()
 
 
+@pytest.mark.level(3)
 def test_queue_health_names_a_dead_letter_that_holds_a_dedup_key(q: Queue, installed_database: Database) -> None:
     # In a database of its own: other tests have dead letters as well.
     with closing(open_database(installed_database.url).connect("test")) as session:
@@ -95,6 +98,7 @@ def test_queue_health_shows_no_statement_of_another_session(
         assert not [row for row in health(q.session).values() if "the-card" in row["detail"]]
 
 
+@pytest.mark.level(3)
 def test_queue_health_continues_after_a_check_that_fails(server: servers.Server, installed_database: Database) -> None:
     url = installed_database.url
     session = open_database(url).connect("test")
@@ -120,6 +124,7 @@ def test_queue_health_continues_after_a_check_that_fails(server: servers.Server,
     assert found["missing_indexes"]["verdict"] == found["expired_leases"]["verdict"] == "ok"
 
 
+@pytest.mark.level(3)
 def test_queue_health_names_a_missing_object(server: servers.Server, installed_database: Database) -> None:
     server.drop_procedure(installed_database.url, "cancel")
     session = open_database(installed_database.url).connect("test")

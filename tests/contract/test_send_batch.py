@@ -67,6 +67,7 @@ def test_send_batch_keeps_a_carriage_return_as_part_of_the_body(q: Queue) -> Non
     assert bodies(q) == ["one\r", "two\r"]
 
 
+@pytest.mark.level(3)
 def test_send_batch_sends_10000_lines_in_one_call(q: Queue) -> None:
     sent = [f"body {n}" for n in range(10_000)]
     assert q.count("send_batch", "\n".join(sent)) == 10_000
@@ -118,6 +119,7 @@ def test_send_batch_names_the_line_of_a_body_that_is_too_big(q: Queue) -> None:
         q.call("send_batch", "small\n" + "x" * (BIG + 1) + "\nsmall")
 
 
+@pytest.mark.level(3)
 def test_send_batch_measures_the_body_and_not_its_json(q: Queue) -> None:
     """6 bytes a character on the wire, 2 in the body."""
     assert q.count("send_batch", '"' + "\\u00e9" * 3_000_000 + '"') == 1
@@ -262,6 +264,7 @@ def test_send_batch_takes_either_a_time_or_a_delay(q: Queue) -> None:
         q.call("send_batch", "a", run_at=in_time(hours=1), delay_seconds=1)
 
 
+@pytest.mark.level(3)
 def test_send_batch_with_a_delay_counts_its_lines_too(q: Queue) -> None:
     for text in ("", "\n", "x\n" * 10_001):
         with q.refused("invalid_argument", "bodies: ", "1 to 10,000"):

@@ -167,6 +167,7 @@ END""")
     return found
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("batch", [False, True])
 def test_options_are_read_as_python_reads_them(database: Database, sql: Sql, batch: bool) -> None:
     """A mutation of send_options that drops one of the conditions of a plain object fails here."""

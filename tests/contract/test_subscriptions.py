@@ -472,6 +472,7 @@ def test_a_table_that_cannot_be_watched_is_refused(
         sql(f"DROP TABLE {keyless}")
 
 
+@pytest.mark.level(3)
 def test_uninstalling_leaves_the_watched_tables_to_their_writers(
     installed_database: Database, server: servers.Server, can: Capabilities
 ) -> None:

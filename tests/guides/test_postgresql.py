@@ -84,6 +84,7 @@ def test_the_owner_of_the_guide_can_read_other_users_sessions_and_no_more(privat
     ]
 
 
+@pytest.mark.level(3)
 def test_roles_created_after_the_installation_get_their_rights_from_the_grants_file(
     private_server: LocalPostgreSQL,
 ) -> None:
@@ -98,6 +99,7 @@ def test_roles_created_after_the_installation_get_their_rights_from_the_grants_f
     psql(url.replace("postgres@", "shop@"), "SELECT mq.send('email', 'x');")
 
 
+@pytest.mark.level(3)
 def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQLShop, server: Server) -> None:
     shop("SELECT FROM mq.claim_batch('email', 5)")
     shop("SELECT mq.dead_letter(id, batch_key, 'no') FROM mq.message_state WHERE state = 'A' AND id = 1")
@@ -143,6 +145,7 @@ def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: Loc
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.rstrip().splitlines()
 
 
+@pytest.mark.level(3)
 def test_the_sql_of_the_landing_page_sends_with_the_row_and_completes(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
@@ -151,6 +154,7 @@ def test_the_sql_of_the_landing_page_sends_with_the_row_and_completes(private_se
     assert private_server.query(url, "SELECT customer FROM orders") == [{"customer": "ada@example.org"}]
 
 
+@pytest.mark.level(3)
 def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))

@@ -60,6 +60,7 @@ def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server:
     assert set(install.pending(core)) == set()
 
 
+@pytest.mark.level(3)
 def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_whole_one(
     core: Database, server: Server
 ) -> None:

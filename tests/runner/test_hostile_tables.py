@@ -221,6 +221,7 @@ def look(session: Session, feeds: list[str]) -> None:
         assert {row["unpublished"] for row in call(session, "list_feeds", feed)} == {None}
 
 
+@pytest.mark.level(3)
 def test_looking_and_uninstalling_run_no_code_of_a_tables_owner(
     mallory: Mallory,
     installed_database: Database,

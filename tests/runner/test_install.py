@@ -389,6 +389,7 @@ def script(database: Database) -> str:
     return "".join(f"{part}\n" for part in install.script(database.name))
 
 
+@pytest.mark.level(3)
 def test_the_script_builds_the_same_schema_as_apply_and_can_be_run_again(
     empty_database: Database, server: Server, catalog: Catalog, run_script: Callable[..., str]
 ) -> None:

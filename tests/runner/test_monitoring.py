@@ -234,6 +234,7 @@ def fill(url: str, database: Database, server: Server) -> None:
         client.execute("UPDATE mq.report SET minute = minute - interval '1 minute'")
 
 
+@pytest.mark.level(3)
 @pytest.mark.product("postgresql")
 def test_prometheus_reads_the_exporter_shows_the_dashboard_and_fires_alerts(
     start: Start,

@@ -267,6 +267,7 @@ def test_messages_of_a_lost_batch_are_not_counted_as_completed(
     assert all(row["state"] == "N" for row in states().values())
 
 
+@pytest.mark.level(3)
 @pytest.mark.product("postgresql")
 def test_an_uncommitted_report_of_another_does_not_delay_the_end(
     start: Start, session: Session, queue: str, database: Database, joblog: Log, states: States

@@ -115,6 +115,7 @@ def test_a_pattern_consumes_what_matches_also_later_queues_and_not_what_is_exclu
         session.call("take_batch", type, 10)
 
 
+@pytest.mark.level(3)
 def test_a_pattern_that_matches_nothing_waits_and_is_logged_once(
     start: Start, session: Session, queue: str, joblog: Log
 ) -> None:
@@ -213,6 +214,7 @@ def test_paused_limited_ordered_and_ring_queues_among_others(
     until(lambda: handled[f"{queue}.paused"] == 5)
 
 
+@pytest.mark.level(3)
 def test_a_consumer_of_many_queues_makes_few_calls_when_nothing_happens(
     consuming: Callable[..., Consumer],
     handled: Counter[str],

@@ -270,6 +270,7 @@ def test_every_button_does_what_it_says(serve: Serve, browse: Browse, session: S
     assert page.problems == []
 
 
+@pytest.mark.level(3)
 def test_a_question_that_is_answered_with_no_changes_nothing(
     serve: Serve, browse: Browse, session: Session, queue: str
 ) -> None:
@@ -444,6 +445,7 @@ def attacker() -> Iterator[Callable[[str], str]]:
 
 
 # The same machine on another port is the same site to a browser, which then sends cookies, even the strict ones.
+@pytest.mark.level(3)
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
 def test_an_attackers_page_gets_nothing(
     serve: Serve, browse: Browse, session: Session, queue: str, attacker: Callable[[str], str], host: str

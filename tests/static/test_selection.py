@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
 import servers
 from rules import ROOT, offending
 from support.capabilities import STAND_INS
@@ -93,34 +92,35 @@ def test_level_1_runs_a_test_on_one_server(tmp_path: Path) -> None:
     assert "slow" not in found
 
 
-@pytest.mark.parametrize("level", [2, 3])
-def test_levels_2_and_3_run_a_test_on_the_newest_server_of_each_engine(tmp_path: Path, level: int) -> None:
+def test_level_2_runs_a_test_on_two_engines_and_each_value_on_one(tmp_path: Path) -> None:
     newest = servers.newest(servers.engine)
-    found, first = collected(tmp_path, level), collected(tmp_path, 1)
-    assert {*newest} <= {*found["unmarked"]} <= {*NEWEST}
-    assert {name for name in newest if name in MYSQL} <= {*found["of_two"]} <= {*MYSQL}
+    found, first = collected(tmp_path, 2), collected(tmp_path, 1)
+    assert len(found["unmarked"]) == 2 and found["unmarked"][0] == newest[0] and {*found["unmarked"]} <= {*newest}
+    assert found["of_two"] == [MYSQL[-1]]
     assert found["value_of_one_product"] == [f"{FIREBIRD[-1]}-1"]
     for name in ("one_is_enough", "one_of_two", "one_per_value"):
         assert sorted(found[name]) == sorted(first[name])  # the same server in every run
     times = Counter(case.rpartition("-")[0] for case in found["many"])
-    if level == 2:
-        assert {*times} == {*newest} and times.total() == 20  # each value on one of them
-        assert not {"slow", "slow_without_server"} & found.keys()
-        assert len(found["slow_value"]) == 1
-    else:
-        assert {name: times[name] for name in newest} == dict.fromkeys(newest, 20)
+    assert {*times} == {*newest} and times.total() == 20
+    assert not {"slow", "slow_without_server"} & found.keys()
+    assert len(found["slow_value"]) == 1
 
 
-def test_level_3_runs_every_eighth_test_on_mariadb_and_a_slow_one_there_in_mysqls_place(tmp_path: Path) -> None:
-    found = collected(tmp_path, 3)
-    times, slow = ({case.rpartition("-")[::2] for case in found[name]} for name in ("many", "slow"))
-    for other in {*NEWEST} - {*servers.newest(servers.engine)}:
-        assert 0 < len([n for name, n in times if name == other]) < 8
-        assert 3 < len([n for name, n in slow if name == other]) < 17
-    for n in map(str, range(20)):
-        engines = [servers.engine(name) for name, of in slow if of == n]
-        assert sorted(engines) == sorted(map(servers.engine, servers.newest(servers.engine)))
-    assert found["slow_without_server"] == [""] and len(found["slow_value"]) > len(NEWEST)
+def test_level_3_runs_each_value_on_every_engine_and_some_of_them_not_on_its_newest_server(tmp_path: Path) -> None:
+    found, first = collected(tmp_path, 3), collected(tmp_path, 1)
+    newest = servers.newest(servers.engine)
+    engines = sorted(map(servers.engine, newest))
+    for name, least, most in ("many", 0, 8), ("slow", 3, 17):
+        times = [case.rpartition("-")[::2] for case in found[name]]
+        for n in map(str, range(20)):
+            assert sorted(servers.engine(server) for server, of in times if of == n) == engines
+        for engine in engines:
+            others = {server for server in EVERY if servers.engine(server) == engine} - {*newest}
+            assert not others or least < len([n for server, n in times if server in others]) < most
+    for name in ("one_is_enough", "one_of_two", "one_per_value"):
+        assert sorted(found[name]) == sorted(first[name])
+    assert found["value_of_one_product"][0].startswith("firebird") and len(found["value_of_one_product"]) == 1
+    assert found["slow_without_server"] == [""] and len(found["slow_value"]) == 2 * len(engines)
 
 
 def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:

@@ -228,6 +228,7 @@ def full(server: Server) -> Iterator[str]:
     server.drop_database(url)
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
     ("call", "values", "rows", "reads"),
     [

@@ -356,6 +356,7 @@ def test_six_installers_at_once_are_one_installation(empty_database: Database, s
     assert install.pending(empty_database) == []
 
 
+@pytest.mark.level(3)
 def test_a_killed_installer_frees_the_lock(empty_database: Database) -> None:
     program = (
         "import sys, time; from rowqueue.databases import open_database\n"
@@ -370,6 +371,7 @@ def test_a_killed_installer_frees_the_lock(empty_database: Database) -> None:
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.level(3)
 def test_yoyos_own_command_applies_the_migrations_too(empty_database: Database) -> None:
     folder = contract.sql_root() / "migrations" / "firebird"
     command = [sys.executable, "-m", "yoyo", "apply", "--batch", "--database", empty_database.url, str(folder)]
@@ -379,6 +381,7 @@ def test_yoyos_own_command_applies_the_migrations_too(empty_database: Database) 
     assert install.pending(empty_database) == []
 
 
+@pytest.mark.level(3)
 def test_uninstall_leaves_the_users_own_objects_and_nothing_else(empty_database: Database, server: Server) -> None:
     def catalog() -> list[str]:
         # The engine records a change of triggers in the rows of the table's columns.

@@ -71,6 +71,7 @@ def test_apply_continues_after_a_kill_after_any_statement(
     server.drop_database(fresh)
 
 
+@pytest.mark.level(3)
 def test_the_lock_of_a_killed_apply_is_gone_with_it(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_only_transactions_that_do_not_wait_and_see_what_is_committed_claim_and_
 # ---- rights --------------------------------------------------------------------------------------
 
 
+@pytest.mark.level(3)
 def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
     make: Make, server: Server, database: Database, sql: Sql
 ) -> None:

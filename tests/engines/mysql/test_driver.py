@@ -489,6 +489,7 @@ def test_a_connection_lost_during_a_call_is_disconnected_and_a_killed_call_a_con
     assert sql("SELECT body FROM mq_message WHERE type = %s", queue) == [{"body": "x"}]
 
 
+@pytest.mark.level(3)
 def test_a_server_that_has_become_read_only_is_left(private_server: Server) -> None:
     """After a failover: the next connection may lead to the new primary."""
     url = private_server.create_database()
@@ -523,6 +524,7 @@ def installer(empty_database: Database, server: Server, server_name: str) -> Ite
         yield url, lambda text: connection.execute(text.format(user=f"{name}@'%'"))
 
 
+@pytest.mark.level(3)
 def test_apply_names_each_right_that_is_missing_and_needs_no_more(
     installer: tuple[str, Query], empty_database: Database, server: Server, server_name: str
 ) -> None:
@@ -548,6 +550,7 @@ def test_apply_names_each_right_that_is_missing_and_needs_no_more(
         session.close()
 
 
+@pytest.mark.level(3)
 def test_rights_that_come_from_an_active_role_count(
     installer: tuple[str, Query], server: Server, server_name: str
 ) -> None:
@@ -585,6 +588,7 @@ def test_an_interrupted_apply_is_finished_by_the_next(
     server.drop_database(other)
 
 
+@pytest.mark.level(3)
 def test_yoyos_own_backend_applies_the_migrations_too(empty_database: Database) -> None:
     folder = contract.sql_root() / "migrations" / "mysql"
     url = urlunsplit(urlsplit(empty_database.url)._replace(scheme="mysql"))
@@ -688,6 +692,7 @@ def drained(session: Session, queue: str) -> bool:
 # ---- the plain script
 
 
+@pytest.mark.level(3)
 def test_the_script_may_lose_its_comments(empty_database: Database, run_script: Callable[..., str]) -> None:
     """The client strips comments by default; the bodies in the catalog then differ."""
     assert run_script(empty_database.url, "\n".join(install.script("mysql")), "--skip-comments") == ""

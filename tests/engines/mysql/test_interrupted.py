@@ -61,6 +61,7 @@ def test_apply_continues_when_it_was_killed_after_any_statement(
     server.drop_database(whole.url)
 
 
+@pytest.mark.level(3)
 def test_a_setting_is_refused_until_all_files_of_its_area_are_installed(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

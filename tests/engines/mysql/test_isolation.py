@@ -74,6 +74,7 @@ def refused(level: str, whose: str) -> Iterator[None]:
     assert error.value.args[0] & 0xFFFF == 50001
 
 
+@pytest.mark.level(3)
 def test_the_level_of_one_transaction_counts(shown: Callable[[], Client]) -> None:
     client = shown()
     for begin in ("START TRANSACTION", "START TRANSACTION READ WRITE", "BEGIN", "SET autocommit = 0"):
@@ -183,6 +184,7 @@ def test_an_installation_names_the_connection_that_holds_its_lock(
             install.apply(empty_database)
 
 
+@pytest.mark.level(3)
 def test_a_login_cannot_take_the_lock_of_an_installation(
     server: Server, installed_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,6 +186,7 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
                         assert_cheap(cost)
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("statistics", ["ANALYZE", "VACUUM ANALYZE"])
 def test_statistics_of_an_empty_queue_make_no_call_dearer_when_it_fills(
     server: Server, installed_database: Database, queue: str, statistics: str

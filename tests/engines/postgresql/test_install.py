@@ -197,6 +197,7 @@ WHERE n.nspname IN ('mq', 'mq_internal') AND c.contype <> 'n'
 """
 
 
+@pytest.mark.level(3)
 def test_only_a_user_who_may_create_schemas_can_keep_others_from_installing(
     server: servers.Server, empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ def test_wrong_owners_are_reported_and_repaired(installed_database: Database, ru
     run(f"DROP ROLE {name}")
 
 
+@pytest.mark.level(3)
 def test_the_records_of_migrations_are_found_with_any_search_path(
     server: servers.Server, installed_database: Database, run: Sql
 ) -> None:
@@ -494,6 +496,7 @@ def test_disabled_triggers_send_nothing_and_claims_continue(
     session.close()
 
 
+@pytest.mark.level(3)
 def test_a_database_that_is_read_only_by_default_raises_read_only(
     server: servers.Server, empty_database: Database, run: Sql
 ) -> None:
@@ -679,6 +682,7 @@ def many(installed_database: Database, run: Sql) -> Iterator[Session]:
     session.close()
 
 
+@pytest.mark.level(3)
 def test_a_hundred_thousand_types_are_counted_in_a_moment(many: Session, run: Sql) -> None:
     run("SET statement_timeout = 0")
     rows = call(many, "queue_stats")

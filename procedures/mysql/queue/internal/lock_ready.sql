@@ -18,7 +18,8 @@
 --
 -- Plans. The server's statistics may show a table with a backlog as empty, because the table is new or has many dead rows.
 -- MySQL would then read the whole table, or the whole of an index that covers the query. So each read names its index, here
--- and elsewhere, and a range also names a column that is not in that index: attempts >= 0 is always true.
+-- and elsewhere, and a range also names a column that is not in that index: attempts >= 0 is always true. lane <= '' is
+-- lane = '', with which MariaDB 10.11 would read and sort the whole backlog.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_ready(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_places longtext CHARACTER SET utf8mb4,
@@ -49,8 +50,8 @@ BEGIN
             SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), id, priority, priority, run_at
             INTO v_count, v_found, v_first_id, v_first_priority, v_last_priority, v_first_run_at
             FROM mq_ready FORCE INDEX (PRIMARY)
-            WHERE type = p_type AND lane = '' AND (priority > v_priority AND priority < v_end
-                OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
+            WHERE type = p_type AND lane <= '' AND (priority > v_priority AND priority < v_end
+                OR priority = v_priority AND lane = '' AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
             ORDER BY priority, lane, run_at, id
             LIMIT 1
             FOR UPDATE SKIP LOCKED;
@@ -61,8 +62,8 @@ BEGIN
             FROM (
                 SELECT id, attempts, priority, run_at
                 FROM mq_ready FORCE INDEX (PRIMARY)
-                WHERE type = p_type AND lane = '' AND (priority > v_priority AND priority < v_end
-                    OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
+                WHERE type = p_type AND lane <= '' AND (priority > v_priority AND priority < v_end
+                    OR priority = v_priority AND lane = '' AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
                 ORDER BY priority, lane, run_at, id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
