@@ -28,6 +28,7 @@ class Member:
     def __init__(self, url: str, number: int, parent: Connection) -> None:
         self._database = open_database(url)
         self._parent = parent
+        self.is_mariadb = url.startswith("mariadb:")
         self.number = number
         self.session: Session = self._database.connect(f"member-{number}")
 
