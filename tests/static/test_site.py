@@ -177,7 +177,7 @@ def test_the_search_finds_what_helps(words: str, found: str, address: str, chrom
     page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     page.goto(address)
     page.fill("input[name=query]", words)
-    page.wait_for_selector(".md-search-result__item")
+    page.wait_for_selector(".md-search-result__item", timeout=120_000)  # after the index is read
     links = page.eval_on_selector_all(
         ".md-search-result__item > a", "links => links.map(link => new URL(link.href).pathname.slice(1))"
     )
