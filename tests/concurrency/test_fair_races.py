@@ -199,7 +199,7 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: S
         pytest.param(SIZES, 1, 0.0, id="one by one"),
         pytest.param(SIZES, 10, 0.0, id="batches"),
         pytest.param(SIZES, 5, 0.05, id="with trouble"),
-        pytest.param(MORE_SIZES, 20, 0.02, id="long"),
+        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.level(4)),
     ],
 )
 def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
