@@ -129,3 +129,24 @@ def test_redrive_in_an_ordered_queue_goes_to_the_front_of_its_group(q: Queue) ->
     assert ids(q.claim(10)) == [first]
     q.on("complete_batch", q.row(first)["batch_key"])
     assert ids(q.claim(10)) == [third]
+
+
+@pytest.mark.level(1)
+@pytest.mark.parametrize("redriven_last", [True, False], ids=["redriven-last", "completed-last"])
+@pytest.mark.parametrize("settings", [{"ordered": 1}, {"group_max_active": 1}, {"ordered": 1, "fair": 1}], ids=str)
+def test_a_message_is_claimed_that_was_redriven_while_the_active_one_of_its_group_was_finished(
+    q: Queue, other: Queue, settings: dict[str, int], redriven_last: bool
+) -> None:
+    q.call("set_queue", **settings)
+    first, second = (q.send(group_key="a") for _ in range(2))
+    q.one("dead_letter", first, q.claim_key(), "broken")
+    key = q.claim_key()
+    if redriven_last:
+        with other.session.transaction():
+            assert other.one("redrive", first) == 1
+            assert q.one("complete", second, key) == 1
+    else:
+        with other.session.transaction():
+            assert other.one("complete", second, key) == 1
+            assert q.count("redrive_all") == 1
+    assert ids(q.claim(10)) == [first]
