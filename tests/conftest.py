@@ -80,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
     config.addinivalue_line("markers", "level(n): 1: one server is enough; 3: takes long; see contributing.md")
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
+    config.addinivalue_line("markers", "engines: of the runner, but each engine does it in another way")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -133,16 +134,21 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
         return not is_too_high
     names = _servers_for(item, level)
     choice = zlib.crc32(item.nodeid.replace(str(name), "").encode())  # always the same
-    one_each = level == 2 and callspec is not None and len(callspec.params) > 1  # its other values are on the others
-    if names and (level == 1 or one_each or (_level(item) == 1 and level < 4)):
+    engines = list(dict.fromkeys(map(servers.engine, names)))
+    of_runner = item.path.parent.name == "runner" and item.get_closest_marker("engines") is None
+    if names and (level == 1 or (_level(item) == 1 and level < 4)):
         names = [names[choice % len(names)]]
-    elif level == 2 and len(names) > 2:  # the first, which is PostgreSQL, and one of the others
-        names = [names[0], names[1 + choice % (len(names) - 1)]]
-    elif level == 3 and name in names:  # every eighth test on another server of the engine, and every second slow one
+    elif level == 2 or (level == 3 and of_runner):
+        if callspec is not None and len(callspec.params) > 1:  # its other values are on the other engines
+            engines = [engines[choice % len(engines)]] if engines else []
+        elif len(engines) > 2:  # the first, which is PostgreSQL, and one of the others
+            engines = [engines[0], engines[1 + choice % (len(engines) - 1)]]
+    if level == 3 and _level(item) != 1 and name in names:
+        # Every eighth test on another server of the engine than the newest, and every second slow one.
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
         turns = 2 if _level(item) == 3 else 8
         names = [others[choice // turns % len(others)] if others and choice % turns == 0 else newest]
-    return name in names and not is_too_high
+    return name in names and servers.engine(name) in engines and not is_too_high
 
 
 @contextmanager

@@ -179,7 +179,7 @@ def rebind(member: Member, pattern: str, type: str) -> None:
 
 @pytest.mark.level(1)
 def test_a_message_is_published_to_the_types_that_are_bound_at_that_moment(
-    crowd: Crowd, session: Session, queue: str, holds: Look
+    crowd: Crowd, session: Session, queue: str, rest: Look
 ) -> None:
     topic, always, sometimes = "t" + queue.rpartition(".")[2], f"{queue}.a", f"{queue}.b"
     session.call("bind_topic", f"{topic}.#", always)
@@ -189,5 +189,6 @@ def test_a_message_is_published_to_the_types_that_are_bound_at_that_moment(
     crowd.results(binders)
     session.call("unbind_topic", None, sometimes)
     session.call("unbind_topic", None, always)
-    assert holds(always) == {"ready": published}
-    assert holds(sometimes).get("ready", 0) == sent - published > 0
+    # Not queue_stats: a publisher that waits long for the other binding sends more than 10,000, which it estimates.
+    assert rest(always)["message"] == published
+    assert rest(sometimes)["message"] == sent - published > 0

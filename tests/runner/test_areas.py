@@ -18,6 +18,8 @@ from support.contract import procedures_of
 from support.queues import call, ids
 from support.states import content, fill
 
+pytestmark = pytest.mark.engines
+
 CORE = ("common", "queue", "operations")
 KNOWN = contract.load()
 

@@ -25,6 +25,8 @@ from servers import Server
 from support.capabilities import BY_DATABASE
 from support.waiting import until
 
+pytestmark = pytest.mark.engines
+
 Query = Callable[..., list[dict[str, Any]]]
 Connect = Callable[..., Session]
 

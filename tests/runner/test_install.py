@@ -14,6 +14,8 @@ from rowqueue.install import apply as install
 from rowqueue.install import contract
 from servers import Server, engine
 
+pytestmark = pytest.mark.engines
+
 Catalog = Callable[[], list[str]]
 
 

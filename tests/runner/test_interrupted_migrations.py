@@ -7,6 +7,8 @@ from rowqueue.databases import Database
 from rowqueue.install import apply as install
 from yoyo.backends import DatabaseBackend
 
+pytestmark = pytest.mark.engines
+
 
 class Killed(BaseException):
     """As a signal would end the process."""

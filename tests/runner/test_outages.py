@@ -12,6 +12,8 @@ from servers import Server
 from support.processes import Log, Running
 from support.waiting import until
 
+pytestmark = pytest.mark.engines
+
 Start = Callable[..., Running]
 HANDLER = ("--handler", "jobs:record")
 

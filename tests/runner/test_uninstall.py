@@ -11,6 +11,8 @@ from servers import Server
 from support.capabilities import BY_DATABASE
 from support.polling import SHAPES, Polled
 
+pytestmark = pytest.mark.engines
+
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -20,6 +20,8 @@ from support.capabilities import BY_DATABASE
 from support.queues import call, read
 from support.states import content, fill, go_on
 
+pytestmark = pytest.mark.engines
+
 RELEASES = Path(__file__).resolve().parents[2] / "releases"
 RELEASED = [path.name for path in frozen.released(RELEASES)]
 # Also without an earlier release: this tree with two more objects is one, and this tree with a new migration is next.

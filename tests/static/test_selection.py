@@ -66,9 +66,9 @@ MYSQL = [name for name in EVERY if servers.engine(name) == "mysql"]
 FIREBIRD = [name for name in EVERY if servers.product(name) == "firebird"]
 
 
-def collected(folder: Path, level: int) -> dict[str, list[str]]:
+def collected(folder: Path, level: int, text: str = TESTS) -> dict[str, list[str]]:
     """The servers of each test, or of each of its values: {"slow_value": ["postgresql-18-1", ...]}."""
-    (folder / "test_it.py").write_text(TESTS)
+    (folder / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "conftest", "--level", str(level), "."]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
@@ -121,6 +121,21 @@ def test_level_3_runs_each_value_on_every_engine_and_some_of_them_not_on_its_new
         assert sorted(found[name]) == sorted(first[name])
     assert found["value_of_one_product"][0].startswith("firebird") and len(found["value_of_one_product"]) == 1
     assert found["slow_without_server"] == [""] and len(found["slow_value"]) == 2 * len(engines)
+
+
+def test_level_3_runs_a_test_of_the_runner_as_level_2_unless_each_engine_does_it_in_another_way(tmp_path: Path) -> None:
+    (folder := tmp_path / "runner").mkdir()
+    found, before = collected(folder, 3), collected(folder, 2)
+
+    def engines(cases: list[str]) -> list[str]:
+        return sorted(servers.engine(case) for case in cases)
+
+    for name in ("unmarked", "many", "of_two", "one_per_value"):
+        assert engines(found[name]) == engines(before[name])
+    assert {*engines(found["slow"])} == {*map(servers.engine, NEWEST)} and len(found["slow"]) == 20
+    found = collected(folder, 3, TESTS.replace("import pytest", "import pytest\npytestmark = pytest.mark.engines"))
+    assert len(engines(found["unmarked"])) == len(servers.newest(servers.engine))
+    assert len(found["many"]) == 20 * len(servers.newest(servers.engine))
 
 
 def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:
