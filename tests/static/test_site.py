@@ -116,8 +116,8 @@ def test_the_figures_of_the_landing_page_are_those_of_the_benchmark() -> None:
     assert f"plain SQL took {float(raw):.0f} times as long" in LANDING
 
 
-# Code whose text is wider than its box, and the page if it is wider than the window. All tabs are shown. A table gets the
-# scroll bar that the site's own script gives it.
+# Code whose text is wider than its box, and the page if it is wider than the window. All tabs are shown. A table gets
+# the scroll bar that the site's own script gives it.
 CUT_OFF = """() => {
     document.documentElement.className = "js";
     const style = document.createElement("style");
