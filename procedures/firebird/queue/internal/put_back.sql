@@ -5,23 +5,19 @@ AS
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_group_key mq_name;
-DECLARE v_has_place smallint;
 BEGIN
-    SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id
-    INTO v_priority, v_run_at, v_group_key;
+    SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id INTO v_priority, v_run_at, v_group_key;
     IF (v_run_at IS NULL) THEN
         EXIT;
     IF (p_grouped = 1) THEN
     BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
-        v_has_place = IIF(EXISTS (
-            SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id
-        ), 1, 0);
-        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
         -- A dead letter without a place brings its own ticket, as a new message does: a call that finishes the active message
         -- of its group at this moment does not see it.
-        IF (v_has_place = 1) THEN
-            EXIT;
+        IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id)) THEN
+            EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
+        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
+        EXIT;
     END
     EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
 END

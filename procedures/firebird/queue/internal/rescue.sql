@@ -16,8 +16,7 @@ BEGIN
     rescued = 0;
     SELECT max_attempts, grouped FROM imq_policy(:p_type) INTO v_max_attempts, v_grouped;
     FOR SELECT batch_key, consumer
-        FROM mq_batch
-        WHERE type = :p_type AND lease_until <= :v_now
+        FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now
         PLAN (mq_batch ORDER mq_batch_lease)
         ORDER BY type, lease_until
         INTO v_key, v_consumer

@@ -21,9 +21,7 @@ BEGIN
             -- Do not search for its claim: a message in no other table is active.
             ELSE 'A'
         END
-    FROM mq_message AS m
-    WHERE m.id = :p_id
-    INTO v_state;
+    FROM mq_message AS m WHERE m.id = :p_id INTO v_state;
     IF (v_state IS NULL) THEN
         SELECT 'C' FROM mq_archive AS a WHERE a.id = :p_id INTO v_state;
     RETURN v_state;
