@@ -1,4 +1,4 @@
--- wait_for_message: wait until a message is ready or the time is up; polls 125 times per second.
+-- wait_for_message: wait until a message is ready or the time is up; polls 200 times per second.
 -- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due
 --              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected),
@@ -13,17 +13,17 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
-    -- Seconds between two polls; on average a message waits half of it. After a poll that scans many dead rows the pause is
-    -- ten times as long as the poll, at most one second. Every 21st poll is a full one.
-    DECLARE c_pause double DEFAULT 0.008;
+    -- Seconds between two polls; on average a message waits half of it. Every 33rd poll is a full one. After a full poll that
+    -- takes longer than c_slow, because it scans many dead rows, the pause is ten times as long as the poll, at most one second.
+    DECLARE c_pause double DEFAULT 0.005;
+    DECLARE c_slow double DEFAULT 0.002;
     DECLARE c_longest_pause double DEFAULT 1;
-    DECLARE c_quick int DEFAULT 20;
+    DECLARE c_quick int DEFAULT 32;
     DECLARE v_now, v_before, v_scan_at, v_room_at, v_next_at datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
-    DECLARE v_slept, v_took double;
+    DECLARE v_slept, v_took, v_pause double;
     DECLARE v_polls int;
     DECLARE v_ready tinyint DEFAULT 0;
-    DECLARE v_pause double DEFAULT 0.005;
     DECLARE v_reason varchar(7) CHARACTER SET ascii;
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('seconds', p_seconds, 0, 3600);
@@ -34,7 +34,8 @@ BEGIN
             LEAVE polls;
         END IF;
         SET v_before = UTC_TIMESTAMP(6), v_polls = 0, v_slept = 0;
-        SET v_pause = GREATEST(v_pause, LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, v_before) / 1e6, c_longest_pause));
+        SET v_took = TIMESTAMPDIFF(MICROSECOND, v_now, v_before) / 1e6;
+        SET v_pause = IF(v_took > c_slow, LEAST(10 * v_took, c_longest_pause), c_pause);
         -- Between two full polls, check only for the most frequent cases: a new message and a due message.
         quick: LOOP
             SET v_pause = LEAST(v_pause, v_left - v_slept);
@@ -47,12 +48,11 @@ BEGIN
             IF v_ready OR v_polls = c_quick OR v_pause > c_pause OR v_slept >= v_left THEN
                 LEAVE quick;
             END IF;
-            SET v_pause = LEAST(2 * v_pause, c_pause);
         END LOOP;
         -- The clock may be set during the sleep.
         SET v_now = UTC_TIMESTAMP(6);
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
-        SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept), v_pause = c_pause;
+        SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept);
     END LOOP;
     CALL imq_wait_result(p_type, v_now, v_ready, v_room_at, v_scan_at, v_next_at, v_reason);
     SELECT v_ready AS ready, v_next_at AS next_run_at, v_reason AS reason;
