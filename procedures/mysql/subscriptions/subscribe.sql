@@ -38,8 +38,7 @@ BEGIN
     IF v_quoted IS NULL THEN
         CALL imq_raise_error('not_found', CONCAT('table: there is no table ', LEFT(v_label, 60), ' any more'));
     END IF;
-    -- Lock the watched table: no other session can unwatch it until the commit, and one that just did is seen. A foreign key
-    -- would do the same, but creating it needs the right REFERENCES.
+    -- No other session can unwatch the table until the commit. A foreign key would do the same, but needs the right REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     IF v_count = 0 THEN
         CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));

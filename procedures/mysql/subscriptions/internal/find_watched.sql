@@ -13,7 +13,7 @@ BEGIN
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4;
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_found tinyint;
-    DECLARE v_match, v_dot int DEFAULT 0;
+    DECLARE v_dot int DEFAULT 0;
     DECLARE v_conditions int DEFAULT 1;
     BEGIN
         DECLARE CONTINUE HANDLER FOR SQLSTATE '45000'
@@ -40,17 +40,14 @@ BEGIN
     SET p_quoted = NULL, v_dot = LOCATE('.', p_label), v_schema = IF(v_dot = 0, DATABASE(), LEFT(p_label, v_dot - 1)),
         v_name = SUBSTRING(p_label, v_dot + 1);
     SET v_of_schema = CONVERT(v_schema USING utf8mb3), v_of_name = CONVERT(v_name USING utf8mb3);
-    SELECT COUNT(*) INTO v_match
+    SELECT MAX(CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`')) INTO p_quoted
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_of_schema AND t.table_name = v_of_name
         AND (@@lower_case_table_names > 0
             OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)
             AND CAST(t.table_name AS binary) = CAST(v_name AS binary));
-    IF v_match > 0 THEN
-        SET p_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`');
-        IF p_rights IS NOT NULL THEN
-            CALL imq_require_use(v_schema, v_name, p_rights,
-                LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
-        END IF;
+    IF p_quoted IS NOT NULL AND p_rights IS NOT NULL THEN
+        CALL imq_require_use(v_schema, v_name, p_rights,
+            LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     END IF;
 END

@@ -8,9 +8,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_word varchar(100) CHARACTER SET utf8mb4 DEFAULT '[^.*#"\\\\[:space:][:cntrl:]]+';
     CALL imq_require_name(p_argument, p_topic, 0);
-    IF p_wildcards THEN
-        SET v_word = CONCAT('([*]|#|', v_word, ')');
-    END IF;
+    SET v_word = IF(p_wildcards, CONCAT('([*]|#|', v_word, ')'), v_word);
     IF p_topic NOT REGEXP CONCAT('^', v_word, '([.]', v_word, ')*\\z') THEN
         CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': must be words separated by dots',
             IF(p_wildcards, '; a word may be * or #', ', without *, #, quotes, backslashes or white space')));
