@@ -148,3 +148,121 @@ def test_a_table_is_registered_under_its_own_name_only(sql: Sql, server: Server,
     assert sql("SELECT label FROM mq_watched WHERE label IN ('payroll', %s)", name) == [{"label": name}]
     sql("DELETE FROM mq_watched WHERE label = %s", name)
     sql(f"DROP TABLE {name}")
+
+
+SETTINGS = {
+    "ordered": '{"ordered": 1}',
+    "a limit per group": '{"group_max_active": 1}',
+    "ring": '{"ring": 1}',
+    "fair": '{"fair": 1}',
+    "ordered and fair": '{"ordered": 1, "fair": 1}',
+    "paused": None,
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("types", [1, 2])
+def test_settings_changed_after_the_triggers_were_made_hold_for_their_messages(
+    sql: Sql, session: Session, table: str, queue: str, settings: str | None, types: int
+) -> None:
+    """The trigger of a table with one type writes the message itself: its rows are those of `send`."""
+
+    def write_and_send(id: int) -> list[list[Any]]:
+        """The rows of a change's message and those of a sent one; leaves the queue empty."""
+        sql(f"INSERT INTO {table} VALUES ({id}, 1)")
+        session.call("send", queue, "sent")
+        found = sql(
+            "SELECT m.priority, m.max_attempts, m.headers, m.group_key, r.priority AS place, r.lane,"
+            " YEAR(r.run_at) = 1000 AS first, r.run_at = m.run_at AS same, r.attempts, g.group_key AS grouped"
+            " FROM mq_message AS m JOIN mq_ready AS r ON r.id = m.id LEFT JOIN mq_grouped AS g ON g.id = m.id"
+            " WHERE m.type = %s ORDER BY m.id",
+            queue,
+        )
+        claimed = 0
+        while rows := session.call("claim_batch", queue, 10, "c", 60):
+            claimed += len(rows)
+            session.call("complete_batch", rows[0]["batch_key"])
+        assert claimed == (0 if paused else 2)
+        session.call("purge", queue, "N", None, 10)
+        return [list(row.values()) for row in found]
+
+    if types == 2:
+        session.call("subscribe", table, "IUD", f"{queue}.2")
+    paused = False
+    plain, sent = write_and_send(1)
+    assert plain == sent
+    if settings:
+        session.call("set_queue", queue, settings)
+    else:
+        session.call("pause", queue)
+        paused = True
+    changed, sent = write_and_send(2)
+    assert changed == sent
+    assert (changed == plain) == paused
+    if settings:
+        session.call("set_queue", queue, json.dumps(dict.fromkeys(json.loads(settings), 0)))
+    else:
+        session.call("resume", queue)
+        paused = False
+    assert write_and_send(3) == [plain, plain]
+
+
+@pytest.mark.parametrize(
+    "mode", ["", "ANSI,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE", "TRADITIONAL", "EMPTY_STRING_IS_NULL"]
+)
+def test_triggers_made_in_any_sql_mode_send_the_same(
+    sql: Sql, server: Server, database: Database, session: Session, table: str, queue: str, mode: str
+) -> None:
+    """The server keeps the mode of the session that creates a trigger."""
+    with server.client(database.url) as client:
+        if mode == "EMPTY_STRING_IS_NULL" and not client.is_mariadb:
+            return
+        client.execute("SET SESSION sql_mode = %s", [mode])
+        for row in session.call("watch_table", table):
+            client.execute(row["statement"])
+        session.call("set_queue", queue, '{"ordered": 1}')
+        client.execute("SET @mq_application = 'shop'")
+        client.execute(f"INSERT INTO {table} VALUES (1, 1)")
+        client.execute(f"UPDATE {table} SET id = 2")
+        client.execute("SET @mq_application = SPACE(0)")
+        client.execute(f"UPDATE {table} SET n = 2")
+        client.execute(f"DELETE FROM {table}")
+    found = sql(
+        "SELECT m.body, SUBSTRING_INDEX(m.source, '/', 1) AS source, g.group_key"
+        " FROM mq_message AS m JOIN mq_grouped AS g ON g.id = m.id WHERE m.type = %s ORDER BY m.id",
+        queue,
+    )
+    head = f'{{"table":"{table}","action":'
+    assert [row["body"] for row in found] == [
+        f'{head}"I","key":{{"id":1}}}}',
+        f'{head}"U","key":{{"id":2}},"old_key":{{"id":1}}}}',
+        f'{head}"U","key":{{"id":2}}}}',
+        f'{head}"D","key":{{"id":2}}}}',
+    ]
+    assert [row["source"] == "shop" for row in found] == [True, True, False, False]
+    assert all(row["source"] for row in found)
+    assert {row["group_key"] for row in found} == {""}
+
+
+@pytest.mark.parametrize("settings", ["{}", '{"ordered": 1}'])
+def test_a_bulk_insert_for_one_type_calls_no_procedure(
+    sql: Sql, server: Server, database: Database, session: Session, table: str, queue: str, settings: str
+) -> None:
+    session.call("set_queue", queue, settings)
+    with server.client(database.url) as client:
+
+        def calls() -> int:
+            return int(client.execute("SHOW SESSION STATUS LIKE 'Com_call_procedure'").fetchall()[0]["Value"])
+
+        before = calls()
+        client.execute(
+            f"INSERT INTO {table} (n) WITH RECURSIVE r (n) AS"
+            " (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 900) SELECT n FROM r"
+        )
+        assert calls() == before
+        session.call("subscribe", table, "U", f"{queue}.2")
+        client.execute(f"UPDATE {table} SET n = 0 WHERE id <= 10")
+        assert calls() > before, "otherwise the server does not count them"
+    keys = [key for _, key in events(sql, queue)]
+    assert len(keys) == 910
+    assert keys[:900] == sorted(keys[:900])
