@@ -16,8 +16,9 @@ BEGIN
     DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
     -- Replaces a brace in a name until all placeholders are filled: it must not start a placeholder.
     DECLARE c_brace varchar(1) CHARACTER SET utf8mb4 DEFAULT CHAR(0 USING utf8mb4);
-    -- One subscribed type, the usual case, calls no procedure: a call costs as much as everything else. Variables cost time in
-    -- each row: hence the inner block. The server answers MIN and MAX during planning. In MariaDB's EMPTY_STRING_IS_NULL '' is NULL; LEFT(v_type, 0) is not.
+    -- One subscribed type, the usual case, calls no procedure: a call costs as much as everything else. Each variable costs
+    -- time in every row, hence the inner block. The server answers MIN and MAX during planning. In MariaDB's
+    -- EMPTY_STRING_IS_NULL '' is NULL; LEFT(v_type, 0) is not.
     DECLARE v_trigger longtext CHARACTER SET utf8mb4 DEFAULT
         'CREATE DEFINER = ''mq_owner''@''localhost'' TRIGGER {schema}.`mq_{event}_{hash}` AFTER {event} ON {table} FOR EACH ROW
         BEGIN
