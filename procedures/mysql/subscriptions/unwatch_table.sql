@@ -21,8 +21,7 @@ BEGIN
     DELETE FROM mq_watched WHERE label = v_label;
     DELETE FROM mq_subscription WHERE label = v_label;
     CALL imq_end_call(v_own);
-    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(t.trigger_schema, '`', '``'), '`.`',
-        REPLACE(t.trigger_name, '`', '``'), '`') AS statement
+    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(t.trigger_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`') AS statement
     FROM information_schema.triggers AS t
     WHERE CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`', REPLACE(t.event_object_table, '`', '``'), '`') = v_quoted
         AND t.trigger_name LIKE 'mq\_%' AND t.definer = 'mq_owner@localhost'

@@ -26,8 +26,7 @@ BEGIN
             SELECT MIN(type) INTO v_type FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'';
             IF v_type IS NOT NULL THEN
                 IF LENGTH(v_type) = 0 OR CAST(v_type AS binary) <> CAST((
-                    SELECT MAX(type) FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}''
-                ) AS binary) THEN
+                    SELECT MAX(type) FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'') AS binary) THEN
                     CALL {queue}imq_send_changes({label}, ''{action}'', {row}, {old_row});
                 ELSE BEGIN
                     DECLARE v_grouped, v_ring, v_fair tinyint;
@@ -79,8 +78,7 @@ BEGIN
         v_trigger = REPLACE(v_trigger, '{queue}', REPLACE(v_queue, '{', c_brace)),
         v_trigger = REPLACE(v_trigger, '{table}', REPLACE(v_quoted, '{', c_brace)),
         v_trigger = REPLACE(v_trigger, '{schema}', CONCAT('`', REPLACE(REPLACE(v_schema, '`', '``'), '{', c_brace), '`'));
-    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`')
-        AS statement
+    SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(t.trigger_name, '`', '``'), '`') AS statement
     FROM information_schema.triggers AS t
     WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
         AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'imq\_send\_changes(%')
