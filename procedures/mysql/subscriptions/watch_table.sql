@@ -17,19 +17,20 @@ BEGIN
     -- Replaces a brace in a name until all placeholders are filled: it must not start a placeholder.
     DECLARE c_brace varchar(1) CHARACTER SET utf8mb4 DEFAULT CHAR(0 USING utf8mb4);
     -- One subscribed type, the usual case, calls no procedure: a call costs as much as everything else. Each variable costs
-    -- time in every row, hence the inner block. The server answers MIN and MAX during planning. In MariaDB's
+    -- time in every row, hence the inner block. The server answers MIN and MAX during planning; in an IF they would lock. With
     -- EMPTY_STRING_IS_NULL '' is NULL; LEFT(v_type, 0) is not.
     DECLARE v_trigger longtext CHARACTER SET utf8mb4 DEFAULT
         'CREATE DEFINER = ''mq_owner''@''localhost'' TRIGGER {schema}.`mq_{event}_{hash}` AFTER {event} ON {table} FOR EACH ROW
         BEGIN
             DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
             SELECT MIN(type) INTO v_type FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'';
-            IF v_type IS NOT NULL THEN
-                IF LENGTH(v_type) = 0 OR CAST(v_type AS binary) <> CAST((
-                    SELECT MAX(type) FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'') AS binary) THEN
+            IF v_type IS NOT NULL THEN BEGIN
+                DECLARE v_last varchar(200) CHARACTER SET utf8mb4;
+                DECLARE v_grouped, v_ring, v_fair tinyint;
+                SELECT MAX(type) INTO v_last FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'';
+                IF LENGTH(v_type) = 0 OR CAST(v_type AS binary) <> CAST(v_last AS binary) THEN
                     CALL {queue}imq_send_changes({label}, ''{action}'', {row}, {old_row});
-                ELSE BEGIN
-                    DECLARE v_grouped, v_ring, v_fair tinyint;
+                ELSE
                     SELECT COALESCE(q.grouped, d.grouped), COALESCE(q.ring, d.ring), COALESCE(q.fair, d.fair) INTO v_grouped, v_ring, v_fair
                     FROM {queue}mq_queue AS d LEFT JOIN {queue}mq_queue AS q ON q.type = v_type WHERE d.type = LEFT(v_type, 0);
                     INSERT INTO {queue}mq_message (run_at, created_at, priority, type, body, source)
@@ -41,8 +42,8 @@ BEGIN
                     END IF;
                     INSERT INTO {queue}mq_ready (type, priority, run_at, id, attempts) VALUES (v_type, IF(v_ring, -32768, 0),
                         IF(v_ring OR v_fair AND NOT v_grouped, ''1000-01-01'', UTC_TIMESTAMP(6)), LAST_INSERT_ID(), 0);
-                END;
                 END IF;
+            END;
             END IF;
         END';
     DECLARE v_own tinyint;
