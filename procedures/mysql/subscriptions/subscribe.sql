@@ -46,8 +46,7 @@ BEGIN
     -- IGNORE: with some drivers ON DUPLICATE KEY also counts existing rows.
     INSERT IGNORE INTO mq_subscription (label, action, type, topic, path)
     SELECT v_label, a.action, COALESCE(p_type, ''), COALESCE(p_topic, ''), v_path
-    FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a
-    WHERE LOCATE(a.action, p_action) > 0;
+    FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a WHERE LOCATE(a.action, p_action) > 0;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS affected;

@@ -38,8 +38,7 @@ BEGIN
     -- As in subscribe: sessions that change a table's subscriptions wait here. With row locks alone they could deadlock.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription
-    WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type)
-        AND (p_topic IS NULL OR topic = p_topic);
+    WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type) AND (p_topic IS NULL OR topic = p_topic);
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS affected;
