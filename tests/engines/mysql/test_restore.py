@@ -1,6 +1,7 @@
 """MySQL and MariaDB: a dump on a server that knows none of the queue's accounts, and in a database of another name."""
 
 import json
+import time
 import os
 import subprocess
 import sys
@@ -71,6 +72,7 @@ def works(server: Server, database: Database) -> None:
         assert states == ["A", "E", "N", "N", "N"]
         assert session.call("redrive_all", "q") == [{"affected": 1}]
         assert len(session.call("claim_batch", "q", 10)) == 4
+        time.sleep(1.1)  # the lease of `fill`
         rows = session.call("claim_rows", "work", 10)
         assert [row["attempt"] for row in rows] == [2, 1, 1]
         [finished] = session.call("finish_rows", rows[0]["batch_key"], None)
