@@ -1,11 +1,11 @@
 """MySQL and MariaDB: a dump on a server that knows none of the queue's accounts, and in a database of another name."""
 
 import json
-import time
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from contextlib import closing
 from urllib.parse import unquote, urlsplit
