@@ -131,7 +131,6 @@ def test_redrive_in_an_ordered_queue_goes_to_the_front_of_its_group(q: Queue) ->
     assert ids(q.claim(10)) == [third]
 
 
-@pytest.mark.level(1)
 @pytest.mark.parametrize("redriven_last", [True, False], ids=["redriven-last", "completed-last"])
 @pytest.mark.parametrize("settings", [{"ordered": 1}, {"group_max_active": 1}, {"ordered": 1, "fair": 1}], ids=str)
 def test_a_message_is_claimed_that_was_redriven_while_the_active_one_of_its_group_was_finished(
