@@ -178,6 +178,17 @@ CREATE TABLE mq.result (
     result text NOT NULL
 );
 
+CREATE TABLE mq.step (
+    id bigint NOT NULL,
+    n bigint GENERATED ALWAYS AS IDENTITY,
+    saved_at timestamptz NOT NULL,
+    step text COLLATE "C" NOT NULL,
+    value text,
+    PRIMARY KEY (id, step)
+);
+
+COMMENT ON TABLE mq.step IS 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
+
 COMMENT ON TABLE mq.result IS 'Results of messages that are not archived yet.';
 
 -- One partition per month of the year, all created here: completing messages never runs DDL, and purge can TRUNCATE a
@@ -196,7 +207,8 @@ CREATE TABLE mq.archive (
     dedup_key text COLLATE "C",
     source text,
     consumer text,
-    result text
+    result text,
+    steps text
 ) PARTITION BY LIST (month);
 
 COMMENT ON TABLE mq.archive IS 'State C: completed messages of types whose policy is archive, one partition per month of the year.';

@@ -18,10 +18,10 @@ BEGIN
     affected := 0;
     FOR v_batch IN
         -- This reads every claim of the database: there is a row per claim, not per message.
-        DELETE FROM mq.batch
-        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.batch WHERE consumer = p_consumer FOR UPDATE SKIP LOCKED))
-        RETURNING type, ids, attempts
+        SELECT batch_key, type, ids, attempts FROM mq.batch WHERE consumer = p_consumer FOR UPDATE SKIP LOCKED
     LOOP
+        CONTINUE WHEN mq_internal.is_held(v_batch.ids);
+        DELETE FROM mq.batch WHERE batch_key = v_batch.batch_key;
         PERFORM mq_internal.put_back(mq_internal.policy(v_batch.type), v_batch.ids,
             ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint));
         affected := affected + cardinality(v_batch.ids);

@@ -60,6 +60,7 @@ BEGIN
     END IF;
     DELETE FROM mq.message WHERE id = ANY (v_gone);
     DELETE FROM mq.result WHERE id = ANY (v_gone);
+    DELETE FROM mq.step WHERE id = ANY (v_gone);
     -- The deleted message may have been a group's first message in a retry delay, a dead letter that stopped its group, or
     -- the one with its group's ticket. set_queue may have changed the settings meanwhile.
     IF p_queue.grouped OR p_state = 'E' THEN

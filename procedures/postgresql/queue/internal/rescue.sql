@@ -10,15 +10,14 @@ DECLARE
     v_count bigint := 0;
 BEGIN
     FOR v_batch IN
-        DELETE FROM mq.batch
-        WHERE ctid = ANY (ARRAY(
-            SELECT ctid FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now
-            ORDER BY type, lease_until
-            LIMIT p_batches
-            FOR UPDATE SKIP LOCKED
-        ))
-        RETURNING consumer, ids, attempts
+        SELECT batch_key, consumer, ids, attempts FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now
+        ORDER BY type, lease_until
+        LIMIT p_batches
+        FOR UPDATE SKIP LOCKED
     LOOP
+        -- A handler's open transaction that has saved a step locks its message.
+        CONTINUE WHEN mq_internal.is_held(v_batch.ids);
+        DELETE FROM mq.batch WHERE batch_key = v_batch.batch_key;
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
         -- dead-lettered.
         SELECT array_agg(u.id), array_agg(u.attempt) INTO v_ids, v_attempts

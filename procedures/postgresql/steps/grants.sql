@@ -1,0 +1,7 @@
+-- grants: which role may call which function of this area and read which table.
+
+DO $$
+BEGIN
+    PERFORM mq_internal.grant_to('mq_consumer', 'save_step get_steps snooze');
+END
+$$;

@@ -1,0 +1,163 @@
+"""save_step, get_steps, snooze: a handler that goes on where it stopped."""
+
+import time
+from threading import Thread
+
+import pytest
+from rowqueue.databases import QueueError
+from support.queues import Queue
+
+pytestmark = pytest.mark.product("postgresql")
+
+
+def names(q: Queue, id: int, key: object) -> list[tuple[str, str | None]]:
+    return [(row["step"], row["value"]) for row in q.session.call("get_steps", id, key)]
+
+
+def test_a_retry_and_a_redriven_dead_letter_go_on_after_the_last_step(q: Queue) -> None:
+    q.call("set_queue", max_attempts=2)
+    id = q.send()
+    key = q.claim_key()
+    assert names(q, id, key) == []
+    assert q.one("save_step", id, key, "charge", "ch_1") == 1
+    q.one("save_step", id, key, "pack")
+    q.one("save_step", id, key, "charge", "ch_2")
+    assert q.one("fail", id, key, "no", 0) == "N"
+    key = q.claim_key()
+    assert names(q, id, key) == [("charge", "ch_2"), ("pack", None)]
+    assert q.one("fail", id, key, "no", 0) == "E"
+    assert q.one("redrive", id) == 1
+    key = q.claim_key()
+    assert names(q, id, key) == [("charge", "ch_2"), ("pack", None)]
+    assert q.one("complete", id, key) == 1
+    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+
+
+@pytest.mark.parametrize("ends", ["cancel", "purge", "take", "finish"])
+def test_steps_end_with_their_message(q: Queue, ends: str) -> None:
+    id = q.send()
+    key = q.claim_key()
+    q.one("save_step", id, key, "a", "b")
+    if ends == "finish":
+        q.session.call("finish_batch", key)
+    else:
+        q.one("release_batch", key)
+        {"cancel": lambda: q.one("cancel", id), "purge": lambda: q.count("purge", "N"), "take": lambda: q.call("take_batch")}[
+            ends
+        ]()
+    assert q.states() == {}
+    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+
+
+def test_an_archived_message_keeps_its_steps(q: Queue) -> None:
+    q.call("set_queue", on_complete="archive")
+    id, other = q.send(), q.send()
+    rows = q.claim(2)
+    key = rows[0]["batch_key"]
+    q.one("save_step", id, key, "b", '"')
+    q.one("save_step", id, key, "a")
+    q.one("complete_batch", key)
+    found = {row["id"]: row["steps"] for row in q.sql("SELECT id, steps FROM mq.archive WHERE id IN (%s, %s)", id, other)}
+    assert found[other] is None
+    import json
+
+    assert [(step["step"], step["value"]) for step in json.loads(found[id])] == [("b", '"'), ("a", None)]
+    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+
+
+def test_a_snoozed_message_counts_no_attempt_and_keeps_its_steps(q: Queue) -> None:
+    q.call("set_queue", max_attempts=1)
+    id = q.send()
+    for n in range(3):
+        [row] = q.claim(1)
+        assert row["attempt"] == 1
+        q.one("save_step", id, row["batch_key"], f"step {n}")
+        assert q.one("snooze", id, row["batch_key"], 0) == 1
+    assert len(names(q, id, q.claim_key())) == 3
+
+
+def test_a_snoozed_message_of_an_ordered_queue_keeps_its_group_waiting(q: Queue) -> None:
+    q.call("set_queue", ordered=1)
+    first, second = q.send(group_key="a"), q.send(group_key="a")
+    q.one("snooze", first, q.claim_key(), 1)
+    assert q.claim(10) == []
+    time.sleep(1.1)
+    assert [row["id"] for row in q.claim(10)] == [first]
+    assert second
+
+
+def test_nothing_is_saved_or_read_without_the_lease(q: Queue, other: Queue) -> None:
+    id, neighbour = q.send(), q.send()
+    key = q.claim_key()
+    with pytest.raises(QueueError, match="lease_lost"):
+        other.one("save_step", neighbour, key, "a")
+    q.one("release_batch", key)
+    for call in (("save_step", id, key, "a"), ("get_steps", id, key), ("snooze", id, key, 1)):
+        with pytest.raises(QueueError, match="lease_lost"):
+            q.session.call(*call)
+    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open(q: Queue, other: Queue, commits: bool) -> None:
+    id = q.send()
+    [row] = q.session.call("claim_batch", q.name, 1, None, 1)
+    key = row["batch_key"]
+    try:
+        with q.session.transaction():
+            q.one("save_step", id, key, "a")
+            time.sleep(1.1)
+            assert other.count("rescue_expired") == 0
+            assert other.claim(1) == []
+            if not commits:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    assert other.count("rescue_expired") == 1
+    key = other.claim_key()
+    assert names(other, id, key) == ([("a", None)] if commits else [])
+
+
+def test_neighbours_in_the_batch_and_heartbeats_do_not_wait_for_the_transaction_of_a_step(q: Queue, other: Queue) -> None:
+    ids = [q.send() for _ in range(3)]
+    key = q.claim(3)[0]["batch_key"]
+    with q.session.transaction():
+        q.one("save_step", ids[0], key, "a")
+        began = time.monotonic()
+        assert other.one("complete", ids[1], key) == 1
+        assert other.one("extend_lease", key) == 2
+        assert other.one("fail", ids[2], key, "no", 0) == "N"
+        assert time.monotonic() - began < 1
+    assert q.one("complete", ids[0], key) == 1
+
+
+def test_a_step_waits_for_a_rescue_and_is_refused(q: Queue, other: Queue) -> None:
+    id = q.send()
+    [row] = q.session.call("claim_batch", q.name, 1, None, 1)
+    time.sleep(1.1)
+    errors = []
+
+    def save() -> None:
+        try:
+            q.one("save_step", id, row["batch_key"], "a")
+        except QueueError as error:
+            errors.append(str(error))
+
+    with other.session.transaction():
+        assert other.count("rescue_expired") == 1
+        saving = Thread(target=save)
+        saving.start()
+        time.sleep(0.3)
+        assert saving.is_alive()
+    saving.join(10)
+    assert errors and "lease_lost" in errors[0]
+
+
+def test_a_message_has_at_most_10000_steps(q: Queue) -> None:
+    id = q.send()
+    key = q.claim_key()
+    q.sql("INSERT INTO mq.step (id, saved_at, step) SELECT %s, now(), n::text FROM generate_series(1, 9999) AS n", id)
+    q.one("save_step", id, key, "last")
+    with pytest.raises(QueueError, match="10,000"):
+        q.one("save_step", id, key, "one more")
+    assert q.one("save_step", id, key, "last", "again") == 1
