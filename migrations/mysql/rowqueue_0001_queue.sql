@@ -144,6 +144,15 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     KEY dead_n (n)
 ) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message stays in mq_message until it is redriven or purged.';
 
+CREATE TABLE IF NOT EXISTS mq_step (
+    id bigint NOT NULL,
+    n int NOT NULL,
+    saved_at datetime(6) NOT NULL,
+    step varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    value longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    PRIMARY KEY (id, step)
+) ENGINE = InnoDB COMMENT = 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
+
 CREATE TABLE IF NOT EXISTS mq_result (
     id bigint NOT NULL,
     result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -167,6 +176,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     source varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    steps longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id, month),
     KEY archive_type (type, completed_at, id)
 ) ENGINE = InnoDB COMMENT = 'State C: completed messages of types whose policy is archive, one partition per month of the year.'

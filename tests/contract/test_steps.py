@@ -1,20 +1,32 @@
 """save_step, get_steps, snooze: a handler that goes on where it stopped."""
 
+import json
 import time
+from collections.abc import Callable
 from threading import Thread
 
 import pytest
 from rowqueue.databases import QueueError
+from servers import Server
+from support.crowd import insert
 from support.queues import Queue
 
-pytestmark = pytest.mark.product("postgresql")
+Saved = Callable[[int], list[str]]
+
+pytestmark = pytest.mark.product("postgresql", "mysql", "mariadb")
+
+
+@pytest.fixture
+def saved(q: Queue, server: Server) -> Saved:
+    """The steps of a message in the table."""
+    return lambda id: [row["step"] for row in q.sql(f"SELECT step FROM {server.table('step')} WHERE id = %s", id)]
 
 
 def names(q: Queue, id: int, key: object) -> list[tuple[str, str | None]]:
     return [(row["step"], row["value"]) for row in q.session.call("get_steps", id, key)]
 
 
-def test_a_retry_and_a_redriven_dead_letter_go_on_after_the_last_step(q: Queue) -> None:
+def test_a_retry_and_a_redriven_dead_letter_go_on_after_the_last_step(q: Queue, saved: Saved) -> None:
     q.call("set_queue", max_attempts=2)
     id = q.send()
     key = q.claim_key()
@@ -30,11 +42,11 @@ def test_a_retry_and_a_redriven_dead_letter_go_on_after_the_last_step(q: Queue) 
     key = q.claim_key()
     assert names(q, id, key) == [("charge", "ch_2"), ("pack", None)]
     assert q.one("complete", id, key) == 1
-    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+    assert saved(id) == []
 
 
 @pytest.mark.parametrize("ends", ["cancel", "purge", "take", "finish"])
-def test_steps_end_with_their_message(q: Queue, ends: str) -> None:
+def test_steps_end_with_their_message(q: Queue, ends: str, saved: Saved) -> None:
     id = q.send()
     key = q.claim_key()
     q.one("save_step", id, key, "a", "b")
@@ -46,10 +58,10 @@ def test_steps_end_with_their_message(q: Queue, ends: str) -> None:
             ends
         ]()
     assert q.states() == {}
-    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+    assert saved(id) == []
 
 
-def test_an_archived_message_keeps_its_steps(q: Queue) -> None:
+def test_an_archived_message_keeps_its_steps(q: Queue, server: Server, saved: Saved) -> None:
     q.call("set_queue", on_complete="archive")
     id, other = q.send(), q.send()
     rows = q.claim(2)
@@ -57,12 +69,11 @@ def test_an_archived_message_keeps_its_steps(q: Queue) -> None:
     q.one("save_step", id, key, "b", '"')
     q.one("save_step", id, key, "a")
     q.one("complete_batch", key)
-    found = {row["id"]: row["steps"] for row in q.sql("SELECT id, steps FROM mq.archive WHERE id IN (%s, %s)", id, other)}
+    rows = q.sql(f"SELECT id, steps FROM {server.table('archive')} WHERE id IN (%s, %s)", id, other)
+    found = {row["id"]: row["steps"] for row in rows}
     assert found[other] is None
-    import json
-
     assert [(step["step"], step["value"]) for step in json.loads(found[id])] == [("b", '"'), ("a", None)]
-    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+    assert saved(id) == []
 
 
 def test_a_snoozed_message_counts_no_attempt_and_keeps_its_steps(q: Queue) -> None:
@@ -86,7 +97,7 @@ def test_a_snoozed_message_of_an_ordered_queue_keeps_its_group_waiting(q: Queue)
     assert second
 
 
-def test_nothing_is_saved_or_read_without_the_lease(q: Queue, other: Queue) -> None:
+def test_nothing_is_saved_or_read_without_the_lease(q: Queue, other: Queue, saved: Saved) -> None:
     id, neighbour = q.send(), q.send()
     key = q.claim_key()
     with pytest.raises(QueueError, match="lease_lost"):
@@ -95,7 +106,7 @@ def test_nothing_is_saved_or_read_without_the_lease(q: Queue, other: Queue) -> N
     for call in (("save_step", id, key, "a"), ("get_steps", id, key), ("snooze", id, key, 1)):
         with pytest.raises(QueueError, match="lease_lost"):
             q.session.call(*call)
-    assert q.sql("SELECT * FROM mq.step WHERE id = %s", id) == []
+    assert saved(id) == []
 
 
 @pytest.mark.parametrize("commits", [True, False])
@@ -153,10 +164,14 @@ def test_a_step_waits_for_a_rescue_and_is_refused(q: Queue, other: Queue) -> Non
     assert errors and "lease_lost" in errors[0]
 
 
-def test_a_message_has_at_most_10000_steps(q: Queue) -> None:
+def test_a_message_has_at_most_10000_steps(q: Queue, server: Server) -> None:
     id = q.send()
     key = q.claim_key()
-    q.sql("INSERT INTO mq.step (id, saved_at, step) SELECT %s, now(), n::text FROM generate_series(1, 9999) AS n", id)
+    of = "n, id" if server.table("step") == "mq_step" else "id"
+    for first in range(0, 9_999, 1_111):
+        rows = [f"'2026-01-01', '{n}', {f'{n}, {id}' if ',' in of else id}" for n in range(first, first + 1_111)]
+        with q.session.transaction() as connection:
+            insert(connection, server.table("step"), f"saved_at, step, {of}", rows)
     q.one("save_step", id, key, "last")
     with pytest.raises(QueueError, match="10,000"):
         q.one("save_step", id, key, "one more")

@@ -15,7 +15,7 @@ BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_keys, v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_affected bigint DEFAULT 0;
+    DECLARE v_affected, v_free bigint DEFAULT 0;
     DECLARE i int DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -32,7 +32,12 @@ BEGIN
         SET v_key = JSON_UNQUOTE(JSON_EXTRACT(v_keys, CONCAT('$[', i, ']'))), v_items = NULL, i = i + 1;
         SELECT MAX(b.type), MAX(b.items) INTO v_type, v_items
         FROM (SELECT type, items FROM mq_batch WHERE batch_key = v_key FOR UPDATE SKIP LOCKED) AS b;
+        SET v_free = NULL;
         IF v_items IS NOT NULL THEN
+            CALL imq_count_free(v_items, v_free);
+        END IF;
+        -- The messages of a handler's open transaction that has saved a step stay.
+        IF v_free = JSON_LENGTH(v_items) THEN
             DELETE FROM mq_batch WHERE batch_key = v_key;
             CALL imq_release_items(v_type, v_items);
             SET v_affected = v_affected + JSON_LENGTH(v_items);

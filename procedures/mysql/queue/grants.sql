@@ -11,6 +11,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_delayed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_batch TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_dead TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_result TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_step TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_archive TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_mark TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ring TO 'mq_owner'@'localhost';

@@ -14,19 +14,27 @@ BEGIN
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_left, v_spent longtext CHARACTER SET utf8mb4;
-    DECLARE v_dead bigint;
+    DECLARE v_held longtext CHARACTER SET utf8mb4 DEFAULT '';
+    DECLARE v_dead, v_free bigint;
     SELECT max_attempts INTO v_max_attempts FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SET p_count = 0;
     rescue: WHILE p_batches > 0 DO
         SET v_key = NULL;
         SELECT batch_key, consumer, items INTO v_key, v_consumer, v_items
         FROM mq_batch FORCE INDEX (batch_lease)
-        WHERE type = p_type AND lease_until <= v_now
+        WHERE type = p_type AND lease_until <= v_now AND LOCATE(batch_key, v_held) = 0
         ORDER BY lease_until
         LIMIT 1
         FOR UPDATE SKIP LOCKED;
         IF v_key IS NULL THEN
             LEAVE rescue;
+        END IF;
+        SET p_batches = p_batches - 1;
+        CALL imq_count_free(v_items, v_free);
+        IF v_free < JSON_LENGTH(v_items) THEN
+            -- A handler's open transaction has saved a step.
+            SET v_held = CONCAT(v_held, v_key);
+            ITERATE rescue;
         END IF;
         DELETE FROM mq_batch WHERE batch_key = v_key;
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
@@ -48,6 +56,5 @@ BEGIN
             CALL imq_fail_messages(p_type, v_consumer, v_spent, v_dead);
         END IF;
         SET p_count = p_count + JSON_LENGTH(v_items);
-        SET p_batches = p_batches - 1;
     END WHILE;
 END

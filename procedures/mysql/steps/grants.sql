@@ -1,0 +1,2 @@
+-- grants: which role may call which procedure of this area and read which table.
+CALL imq_grant_to('mq_consumer', 'save_step get_steps snooze', '');
