@@ -164,6 +164,20 @@ def test_a_step_waits_for_a_rescue_and_is_refused(q: Queue, other: Queue) -> Non
     assert errors and "lease_lost" in errors[0]
 
 
+def test_an_operator_lists_the_last_steps_without_the_lease(q: Queue, other: Queue) -> None:
+    id, bare = q.send(), q.send()
+    key = q.claim_key()
+    for step in ("a", "b", "c"):
+        q.one("save_step", id, key, step, step * 1_001)
+    q.one("save_step", id, key, "a")
+    listed = other.session.call("list_steps", id, 2)
+    assert [(row["step"], row["value"]) for row in listed] == [("c", "c" * 1_000), ("b", "b" * 1_000)]
+    assert [row["step"] for row in other.session.call("list_steps", id)] == ["c", "b", "a"]
+    assert other.session.call("list_steps", bare) == []
+    with pytest.raises(QueueError, match="size: "):
+        other.session.call("list_steps", id, 0)
+
+
 def test_a_message_has_at_most_10000_steps(q: Queue, server: Server) -> None:
     id = q.send()
     key = q.claim_key()

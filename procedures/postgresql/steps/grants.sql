@@ -3,5 +3,6 @@
 DO $$
 BEGIN
     PERFORM mq_internal.grant_to('mq_consumer', 'save_step get_steps snooze');
+    PERFORM mq_internal.grant_to('mq_operator', 'list_steps');
 END
 $$;
