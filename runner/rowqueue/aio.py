@@ -13,27 +13,6 @@ from .calling import read, with_connection
 from .databases import applications
 from .requests import Request
 
-__all__ = [
-    "cancel",
-    "claim_any",
-    "claim_batch",
-    "complete",
-    "complete_batch",
-    "count_attempt",
-    "dead_letter",
-    "extend_lease",
-    "fail",
-    "finish_batch",
-    "finish_messages",
-    "get_result",
-    "get_state",
-    "publish",
-    "release_batch",
-    "send",
-    "send_batch",
-    "take_batch",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

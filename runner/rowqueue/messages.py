@@ -2,8 +2,9 @@
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any, Protocol
 
 ERROR_LENGTH = 4_000
@@ -63,6 +64,15 @@ class Message:
     run_at: datetime
     extra: str | None
     connection: Any = None
+    links: Any = field(default=None, repr=False, compare=False)  # the consumer's connections for steps
+    _steps: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def steps(self) -> Any:
+        """What handlers have done of this message: a rowqueue.extras.steps.Steps, if the area `steps` is installed."""
+        if self._steps is None:
+            self._steps = import_module("rowqueue.extras.steps").Steps(self)
+        return self._steps
 
     def as_json(self, headers: str | None = None) -> str:
         """The message as one line of JSON; times are ISO 8601 in UTC. `headers`: JSON to write in place of the text."""
@@ -75,7 +85,8 @@ class Message:
         return f'{json.dumps(values, ensure_ascii=False, default=plain)[:-1]}, "headers": {headers}}}'
 
 
-_JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "lease_until", "extra", "connection")]
+_NOT_JSON = ("batch_key", "lease_until", "extra", "connection", "links", "_steps")
+_JSON_FIELDS = [f.name for f in fields(Message) if f.name not in _NOT_JSON]
 
 
 class Retry(Exception):
@@ -89,6 +100,14 @@ class Retry(Exception):
         if after is not None and not after >= 0:
             raise ValueError(f"Retry: after is {after!r}; it must be 0 seconds or more")
         self.after = after
+
+
+class Snoozed(BaseException):
+    """Ends a handler whose message `message.steps` has put back; `id` is the message. Let it pass."""
+
+    def __init__(self, id: int) -> None:
+        super().__init__(f"message {id} was put back")
+        self.id = id
 
 
 class DeadLetter(Exception):

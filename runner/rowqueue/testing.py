@@ -5,16 +5,19 @@ assert outcome.done
 """
 
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
+from .extras.steps import Steps
 from .handlers import Handled, of
 from .messages import Item, Message
 
-__all__ = ["Outcome", "message", "run", "run_batch"]
+__all__ = ["Outcome", "message", "run", "run_batch", "run_with_crashes"]
+ATTEMPTS = 10_000
 
 _ids = itertools.count(1)
 
@@ -23,15 +26,18 @@ _ids = itertools.count(1)
 class Outcome:
     """What the handler did to a message.
 
-    `state`: "done", "failed" to retry it, or "dead" after DeadLetter. On a real queue, a message that fails its last
-    attempt also becomes a dead letter. `error`: the text that is recorded. `retry_after`: seconds until the retry; None
-    for the queue's backoff. `result`: with keep_results, the text that is stored with the message.
+    `state`: "done", "failed" to retry it, "dead" after DeadLetter, or "snoozed" when it was put back. On a real queue,
+    a message that fails its last attempt also becomes a dead letter. `error`: the text that is recorded. `retry_after`:
+    seconds until the retry; None for the queue's backoff. `result`: with keep_results, the text that is stored with the
+    message. `steps`: the values that `message.steps` has kept. `due_after`: seconds for which it was put back.
     """
 
-    state: Literal["done", "failed", "dead"]
+    state: Literal["done", "failed", "dead", "snoozed"]
     error: str | None = None
     retry_after: int | None = None
     result: str | None = None
+    steps: dict[str, Any] = field(default_factory=dict)
+    due_after: float | None = None
 
     @property
     def done(self) -> bool:
@@ -44,6 +50,42 @@ class Outcome:
     @property
     def dead(self) -> bool:
         return self.state == "dead"
+
+    @property
+    def snoozed(self) -> bool:
+        return self.state == "snoozed"
+
+
+class _Crash(BaseException):
+    """The process of the handler ends here."""
+
+
+class _Steps(Steps):
+    """Steps that are kept in the test. `crashes`: raise _Crash when one has been kept."""
+
+    def __init__(self, message: Message, kept: dict[str, str | None], crashes: bool = False) -> None:
+        super().__init__(message)
+        self.stored, self._crashes = kept, crashes
+        self.has_crashed = False
+        self.due_after: float | None = None
+
+    def _load(self, connection: Any) -> dict[str, str | None]:
+        return dict(self.stored)
+
+    def _save(self, name: str, text: str | None, connection: Any) -> None:
+        self.stored[name] = text
+        if self._crashes:
+            self.has_crashed = True
+            raise _Crash
+
+    def _sleep(self, name: str, seconds: float) -> bool:
+        if name in self.stored:
+            return False
+        self.stored[name], self.due_after = "", seconds
+        return True
+
+    def _snooze(self, seconds: int, connection: Any) -> None:
+        self.due_after = seconds
 
 
 def message(
@@ -93,17 +135,39 @@ def run(
     body: str = "",
     connection: Any = None,
     keep_results: bool = False,
+    steps: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Run a handler with one message: `item`, or a new one with `body`. Returns its Outcome.
 
     A handler that takes a list gets a list of one. `connection`: the value of message.connection, as in a consumer with
-    `transaction`. `keep_results`: store what the handler returns as the result. Raises HandlerError when `handler` is
-    not a handler.
+    `transaction`. `keep_results`: store what the handler returns as the result. `steps`: the values that earlier
+    attempts have kept. Raises HandlerError when `handler` is not a handler.
     """
     if item is None:
         item = message(body)
+    if steps is not None and isinstance(item, Message):
+        item._steps = _Steps(item, {name: json.dumps(value) for name, value in steps.items()})
     [outcome] = run_batch(handler, [item], connection=connection, keep_results=keep_results)
     return outcome
+
+
+def run_with_crashes(handler: Callable[..., Any], item: Message | None = None, /, *, body: str = "") -> Outcome:
+    """As `run`, but the process ends whenever a step has been kept, and the next attempt goes on after it.
+
+    Sleeps are over at the next attempt. Returns the Outcome of the last one, which has run without a crash. Raises
+    RuntimeError when there is none among 10,000, which means that the handler keeps other steps each time.
+    """
+    item = message(body) if item is None else item
+    kept: dict[str, str | None] = {}
+    for _ in range(ATTEMPTS):
+        item = replace(item)
+        item._steps = steps = _Steps(item, kept, crashes=True)
+        outcome = run(handler, item)
+        if not (steps.has_crashed or outcome.snoozed):
+            return outcome
+    raise RuntimeError(
+        f"the handler has not ended in {ATTEMPTS:,} attempts: do its steps have the same names each time?"
+    )
 
 
 def run_batch(
@@ -120,8 +184,9 @@ def run_batch(
     """
     items: list[Item] = [message(item) if isinstance(item, str) else item for item in messages]
     for item in items:
-        if connection is not None and isinstance(item, Message):
-            item.connection = connection
+        if isinstance(item, Message):
+            item.connection = item.connection if connection is None else connection
+            item._steps = item._steps or _Steps(item, {})
     runs = of(handler, max(1, len(items)))
     if keep_results and runs.takes_list:
         raise ValueError("keep_results: needs a handler that takes one message; this one takes a list")
@@ -133,13 +198,18 @@ def run_batch(
     if isinstance(handled.cause, KeyboardInterrupt):  # Ctrl-C in the test
         raise handled.cause
     failures = {failure.id: failure for failure in handled.failures}
+    left = {item.id for item in handled.left}
     outcomes = []
     for item in items:
         failure = failures.get(item.id)
-        if failure is None:
-            outcomes.append(Outcome("done", result=handled.results.get(item.id)))
+        steps = item.steps if isinstance(item, Message) else None
+        kept = {} if steps is None else steps.all()
+        if steps is not None and item.id in left:
+            outcomes.append(Outcome("snoozed", steps=kept, due_after=steps.due_after))
+        elif failure is None:
+            outcomes.append(Outcome("done", result=handled.results.get(item.id), steps=kept))
         elif failure.retry_after == -1:
-            outcomes.append(Outcome("dead", failure.error))
+            outcomes.append(Outcome("dead", failure.error, steps=kept))
         else:
-            outcomes.append(Outcome("failed", failure.error, failure.retry_after))
+            outcomes.append(Outcome("failed", failure.error, failure.retry_after, steps=kept))
     return outcomes

@@ -54,9 +54,11 @@ def test_steps_end_with_their_message(q: Queue, ends: str, saved: Saved) -> None
         q.session.call("finish_batch", key)
     else:
         q.one("release_batch", key)
-        {"cancel": lambda: q.one("cancel", id), "purge": lambda: q.count("purge", "N"), "take": lambda: q.call("take_batch")}[
-            ends
-        ]()
+        {
+            "cancel": lambda: q.one("cancel", id),
+            "purge": lambda: q.count("purge", "N"),
+            "take": lambda: q.call("take_batch"),
+        }[ends]()
     assert q.states() == {}
     assert saved(id) == []
 
@@ -110,7 +112,9 @@ def test_nothing_is_saved_or_read_without_the_lease(q: Queue, other: Queue, save
 
 
 @pytest.mark.parametrize("commits", [True, False])
-def test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open(q: Queue, other: Queue, commits: bool) -> None:
+def test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open(
+    q: Queue, other: Queue, commits: bool
+) -> None:
     id = q.send()
     [row] = q.session.call("claim_batch", q.name, 1, None, 1)
     key = row["batch_key"]
@@ -129,7 +133,9 @@ def test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open(q: Q
     assert names(other, id, key) == ([("a", None)] if commits else [])
 
 
-def test_neighbours_in_the_batch_and_heartbeats_do_not_wait_for_the_transaction_of_a_step(q: Queue, other: Queue) -> None:
+def test_neighbours_in_the_batch_and_heartbeats_do_not_wait_for_the_transaction_of_a_step(
+    q: Queue, other: Queue
+) -> None:
     ids = [q.send() for _ in range(3)]
     key = q.claim(3)[0]["batch_key"]
     with q.session.transaction():

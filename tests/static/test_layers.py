@@ -13,16 +13,24 @@ PACKAGE = Path(__file__).resolve().parents[2] / "runner" / "rowqueue"
 LAYERS = (
     ("errors", "messages", "install.contract", "escaping", "shutdown", "tracing", "extras.rows"),
     ("databases",),
-    ("handlers", "requests", "calling", "aio", "testing", "install"),
+    ("handlers", "requests", "calling", "aio", "testing", "install", "extras.steps"),
     ("consume",),
-    ("extras.tracing", "extras.health", "extras.handling", "extras.processes", "extras.tables", "extras.feeds"),
+    (
+        "extras.tracing",
+        "extras.health",
+        "extras.handling",
+       
+        "extras.processes",
+        "extras.tables",
+        "extras.feeds",
+    ),
     ("extras.bench", "extras.demo", "extras.monitor"),
     ("extras.top", "extras.web", "django"),
     ("cli",),
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 OUTSIDE = ("databases", "cli", "django", "extras", "testing")  # what is not the core
-CORE_LINES = 3_990
+CORE_LINES = 3_999
 LONGEST = 400  # lines
 
 

@@ -252,6 +252,7 @@ class Leases:
             if handled is None or batch.lost or time.monotonic() > batch.expires:
                 return
             # First what has ended. A message that has begun and is not among those stays: the batch does not end here.
+            batch.settled.update(message.id for message in list(handled.left))
             ended = [message for message in list(handled.ended) if message.id not in batch.settled]
             not_running = batch.settled.union(
                 batch.waiting.copy(), (m.id for m in ended), (m.id for m in list(handled.unstarted))

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from ..databases import Conflict, Database, Disconnected
-from ..databases.link import Link, Outage
+from ..databases.link import Link, Links, Outage
 from ..handlers import Handler
 from ..shutdown import Shutdown, join
 from .claims import Claims, Leases
@@ -143,6 +143,7 @@ class Loop:
         self._reports = Reports(self._queues, options, options.report if source.reports else 0, metrics)
         awaits_writer = not (options.drain or options.once)
         self._outage = Outage(options.connect_timeout, awaits_writer, metrics.reconnected)
+        source.links = self._links = Links(self._link)
         self._pool, self._rest = Pool(threads), Rest(source.longest_blind_poll)
         self._leases = Leases(self._claims, self._reports, self._rest.end)
         worker = TakeWorker if options.transaction else BatchWorker
@@ -207,6 +208,7 @@ class Loop:
             self._rest.close()
             reports.join(LAST_REPORT_SECONDS)
             self._handler.close(self._shutdown.time_left())
+            self._links.close()
 
     def _start(self, name: str, target: Callable[[], None], daemon: bool = False) -> threading.Thread:
         def guarded() -> None:

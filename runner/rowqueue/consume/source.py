@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ..databases import Conflict, DatabaseError, Disconnected, LeaseLost, QueueError, Rows, Session, Values
-from ..databases.link import NEVER, Link
+from ..databases.link import NEVER, Link, Links
 from ..handlers import Handled
 from ..messages import Failure, Held, Item, Message, clean, line_of
 from .options import Options
@@ -216,6 +216,7 @@ class Source(ABC):
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self.links: Links | None = None  # for what handlers call by a message
 
     @abstractmethod
     def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
@@ -263,7 +264,7 @@ class QueueSource(Source):
         return link.fetch(stop, call, what, size, self._options.name, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
-        return [Message(*row) for row in rows]
+        return [Message(*(*row, None, self.links)) for row in rows]
 
     def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
         if len(types) == 1:

@@ -123,6 +123,8 @@ class BatchWorker(Worker):
             self._run(batch.messages, handled, self._go_on(batch))
         with batch.lock:  # a part of it may be just being finished
             batch.handled = None
+            batch.settled.update(message.id for message in handled.left)
+        self.reports.count(batch.type, "snoozed", len(handled.left))
         if started := len(batch.messages) - len(handled.unstarted):
             self.reports.ran(batch.type, started, handled.seconds)
             self.claims.ran(batch.type, started, handled.seconds)
@@ -155,7 +157,7 @@ class BatchWorker(Worker):
 
     def _finish(self, link: Link, batch: Batch, handled: Handled, goes_on: bool = True) -> Next:
         """Finish a batch and, if `goes_on`, claim the next one; returns the function that makes it from its rows."""
-        if batch.lost:
+        if batch.lost or not batch.messages:
             self.reports.count(batch.type, "lost", len(batch.messages))
             return self._claim(link, goes_on)
         if handled.unstarted:

@@ -217,6 +217,30 @@ class Link:
             self._session, self._heard = None, ()
 
 
+class Links:
+    """Links for calls from any thread: as many as there are calls at a time."""
+
+    def __init__(self, open: Callable[[], Link]) -> None:
+        self._open = open
+        self._free: list[Link] = []
+
+    def run(self, work: Callable[[Session], T]) -> T:
+        """As `Link.run`, on a link that no other thread uses."""
+        try:
+            link = self._free.pop()
+        except IndexError:
+            link = self._open()
+        try:
+            return link.run(work, NEVER)
+        finally:
+            self._free.append(link)
+
+    def close(self) -> None:
+        """Close all of them; called when nobody calls any more."""
+        while self._free:
+            self._free.pop().close()
+
+
 def pauses() -> Iterator[float]:
     """Seconds to wait before each further attempt: none, then random ones that grow."""
     yield 0.0

@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry import context as contexts
 from opentelemetry import metrics, propagate, trace
 
-from ..messages import Item
+from ..messages import Item, Snoozed
 from ..tracing import NOTHING
 
 SYSTEM = "rowqueue"
@@ -176,17 +176,24 @@ def _processing(
     attributes = _attributes("process", "process", messages[0].type)
     failed_before = len(failures)
     began = time.perf_counter()
+    snoozed: Snoozed | None = None
     try:
         with _process_span(tracer, messages, is_batch, attributes) as span:
-            yield
+            try:
+                yield
+            except Snoozed as end:  # no error
+                snoozed = end
             if failed := len(failures) - failed_before:
                 attributes["error.type"] = "_OTHER"  # the handler gave a text, not an exception
                 if span is not None:
                     span.set_attribute("error.type", "_OTHER")
                     text = f"{failed} of {len(messages)} messages failed"
                     span.set_status(trace.Status(trace.StatusCode.ERROR, text))
+        if snoozed is not None:
+            raise snoozed
     except BaseException as error:
-        attributes["error.type"] = _name(error)
+        if error is not snoozed:
+            attributes["error.type"] = _name(error)
         raise
     finally:
         if instruments is not None:

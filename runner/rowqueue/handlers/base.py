@@ -10,7 +10,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ..errors import Error
-from ..messages import DeadLetter, Failure, Item, Retry, outcome_line
+from ..messages import DeadLetter, Failure, Item, Retry, Snoozed, outcome_line
 
 LONGEST_RESULT = 16 << 20
 # Whether the handler may start this message, which nobody else has taken back; None: whether it may start any.
@@ -25,15 +25,17 @@ class HandlerError(Error):
 class Handled:
     """The outcome of a batch: failures, messages not started, the error that must end the process, and results.
 
-    `ended`: the messages of a handler of one message, each added when its failure or result has been noted.
-    `cause`: the first exception other than Retry and DeadLetter. `crash`: the command cannot be started, which is no
-    message's fault. `began`: when the handler began, on the monotonic clock. `seconds`: how long it ran.
+    `ended`: the messages of a handler of one message, each added when its failure or result has been noted. `left`: the
+    messages that the handler's own call has put back. `cause`: the first exception other than Retry and DeadLetter.
+    `crash`: the command cannot be started, which is no message's fault. `began`: when the handler began, on the
+    monotonic clock. `seconds`: how long it ran.
     """
 
     failures: list[Failure] = field(default_factory=list)
     cause: BaseException | None = None
     unstarted: list[Item] = field(default_factory=list)
     ended: list[Item] = field(default_factory=list)
+    left: list[Item] = field(default_factory=list)
     crash: HandlerError | None = None
     keeps_results: bool = False
     results: dict[int, str] = field(default_factory=dict)
@@ -71,6 +73,9 @@ class Handled:
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of an attempt. Any exception is a failure of the message, SystemExit too. Never raises."""
         if error is not None:
+            if isinstance(error, Snoozed) and error.id == message.id:
+                self.left.append(message)
+                return
             if self.cause is None and not isinstance(error, Retry | DeadLetter):
                 self.cause = error
             self.failures.append(Failure.of(message.id, error))

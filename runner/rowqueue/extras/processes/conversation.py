@@ -7,12 +7,13 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from ...messages import DeadLetter, Item, Message, Retry
+from ...messages import TEN_YEARS, DeadLetter, Item, Message, Retry
 from ..rows import Record
 from .groups import CANNOT_START, TERM_SECONDS, Tail, end_group, environment, how_ended, kill_group
 
@@ -42,15 +43,36 @@ class _Rubbish(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a worker asks about the steps of a message that it handles: to keep one, or for all if `step` is None."""
+
+    id: int
+    step: str | None
+    value: Any
+
+    @classmethod
+    def of(cls, id: int, value: dict[str, Any]) -> "Question | None":
+        """The question in a line; None when it is an answer. Raises _Rubbish."""
+        if "get_steps" in value:
+            return cls(id, None, None)
+        if "save_step" not in value:
+            return None
+        if not isinstance(value["save_step"], str):
+            raise _Rubbish("has a save_step that is not the name of a step")
+        return cls(id, value["save_step"], value.get("value"))
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one message. `error`: None when it is done."""
+    """The outcome of one message. `error`: None when it is done. `snooze`: seconds for which it is put back."""
 
     id: int
     error: Exception | None
     result: Any
+    snooze: float | None = None
 
     @classmethod
-    def of(cls, line: bytes) -> "Answer":
+    def of(cls, line: bytes) -> "Answer | Question":
         """Parse a line. Raises _Rubbish."""
         try:
             value = json.loads(line)
@@ -59,6 +81,13 @@ class Answer:
         id = value.get("id") if isinstance(value, dict) else None
         if type(id) is not int:
             raise _Rubbish("is not an object with a number as its id")
+        if (question := Question.of(id, value)) is not None:
+            return question
+        if "snooze_seconds" in value:
+            seconds = value["snooze_seconds"]
+            if type(seconds) not in (int, float) or not 0 <= seconds <= TEN_YEARS or len(value) > 2:
+                raise _Rubbish("has a snooze_seconds that is not a number from 0 to ten years, or more than that")
+            return cls(id, None, None, seconds)
         error, after, dead = value.get("error"), value.get("retry_after_seconds"), value.get("dead")
         if not isinstance(error, str | None) or dead not in (None, 0, 1):
             raise _Rubbish("has an error that is not a text, or a dead that is not 0 or 1")
@@ -112,8 +141,10 @@ class Conversation:
         self.kill()
         return False
 
-    def exchange(self, messages: Sequence[Item], note: Callable[[Answer], None]) -> None:
-        """Write the messages and pass each answer to `note`, until all are answered."""
+    def exchange(
+        self, messages: Sequence[Item], note: Callable[[Answer], None], reply: Callable[[Question], str]
+    ) -> None:
+        """Write the messages, pass each answer to `note`, and write each reply, until all are answered."""
         waiting = {message.id for message in messages}
         outgoing = _Outgoing(self._stdin.fileno(), messages)
         with selectors.DefaultSelector() as selector:
@@ -131,8 +162,11 @@ class Conversation:
                         deadline = min(deadline, time.monotonic() + TERM_SECONDS)
                 if self._stdout in events or (not events and self._process.poll() is not None):
                     is_open = self._receive()
-                    if self._take_answers(waiting, note) and not outgoing.refused:
+                    questions: list[Question] = []
+                    if self._take_answers(waiting, note, questions) and not outgoing.refused:
                         deadline = self._deadline()
+                    if questions and outgoing.reply(map(reply, questions)):
+                        selector.register(self._stdin, selectors.EVENT_WRITE)
                     if waiting and not is_open:
                         self._end_of_file()
         if self._buffer:
@@ -150,8 +184,8 @@ class Conversation:
         self._buffer += data
         return bool(data)
 
-    def _take_answers(self, waiting: set[int], note: Callable[[Answer], None]) -> bool:
-        """Pass complete answers to `note`; returns whether there were any."""
+    def _take_answers(self, waiting: set[int], note: Callable[[Answer], None], questions: list[Question]) -> bool:
+        """Pass complete answers to `note` and add the questions; returns whether there were any lines."""
         *lines, self._buffer = self._buffer.split(b"\n")
         for number, line in enumerate(lines):
             try:
@@ -165,9 +199,12 @@ class Conversation:
                     raise _Rubbish("has the id of no unanswered message")
             except _Rubbish as rubbish:
                 self._end(f"wrote a line that {rubbish}: {_shown(line)}")
-            waiting.discard(answer.id)
             self.has_answered = True
-            note(answer)
+            if isinstance(answer, Question):
+                questions.append(answer)
+            else:
+                waiting.discard(answer.id)
+                note(answer)
         if len(self._buffer) > LONGEST_LINE:
             self._end(f"wrote a line that is longer than 1 MB: {_shown(self._buffer)}")
         return bool(lines)
@@ -228,11 +265,12 @@ class Conversation:
 
 
 class _Outgoing:
-    """Messages to write to a non-blocking pipe. `refused`: the reader has closed it."""
+    """Messages and replies to write to a non-blocking pipe. `refused`: the reader has closed it."""
 
     def __init__(self, fd: int, messages: Iterable[Item]) -> None:
         self._fd = fd
-        self._messages = iter(messages)
+        self._lines: Iterator[str] = map(worker_line, messages)
+        self._is_empty = False
         self._data = memoryview(b"")
         self.refused = False
 
@@ -240,7 +278,8 @@ class _Outgoing:
         """Write as much as the pipe accepts; False when nothing is left to write."""
         if not self._data:
             self._data = memoryview(self._next())
-        if not self._data:
+        self._is_empty = not self._data
+        if self._is_empty:
             return False
         try:
             self._data = self._data[os.write(self._fd, self._data) :]
@@ -252,13 +291,19 @@ class _Outgoing:
         return True
 
     def _next(self) -> bytes:
-        """The next messages, but not all of them: together they may be large."""
+        """The next lines, but not all of them: together they may be large."""
         lines: list[bytes] = []
         size = 0
-        while size < _CHUNK and (message := next(self._messages, None)) is not None:
-            lines.append(worker_line(message).encode("utf-8", "backslashreplace") + b"\n")
+        while size < _CHUNK and (line := next(self._lines, None)) is not None:
+            lines.append(line.encode("utf-8", "backslashreplace") + b"\n")
             size += len(lines[-1])
         return b"".join(lines)
+
+    def reply(self, lines: Iterable[str]) -> bool:
+        """Write these before further messages. Whether there was nothing to write until now."""
+        self._lines = chain([*lines], self._lines)
+        was_empty, self._is_empty = self._is_empty and not self.refused, False
+        return was_empty
 
 
 def _shown(line: bytes) -> str:
@@ -274,7 +319,16 @@ def worker_line(item: Item) -> str:
         line = f'{{"id": {item.id}, {item.as_json()[1:]}'
     else:
         line = item.as_json()
-    # Some languages also end a line at these. In JSON they occur only inside strings, where an escape means the same.
+    return _one_line(line)
+
+
+def reply_line(**values: Any) -> str:
+    """A reply as a worker process receives it."""
+    return _one_line(json.dumps(values, ensure_ascii=False))
+
+
+def _one_line(line: str) -> str:
+    """JSON without the characters at which some languages also end a line: in its strings, an escape means the same."""
     for end in _LINE_ENDS & set(line):
         line = line.replace(end, f"\\u{ord(end):04x}")
     return line

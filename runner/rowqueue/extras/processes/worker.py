@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from ... import tracing
 from ...handlers.base import GoOn, Handled, Handler, HandlerError
-from ...messages import Item, Retry
-from .conversation import Answer, Broken, Conversation
+from ...messages import Item, Message, Retry, Snoozed, clean, text_of
+from ..steps import Steps
+from .conversation import Answer, Broken, Conversation, Question, reply_line
 
 log = logging.getLogger("rowqueue")
 
@@ -78,11 +79,13 @@ class Workers(Handler):
 
         def note(answer: Answer) -> None:
             message = waiting.pop(answer.id)
-            error = answer.error
+            error: BaseException | None = answer.error
             if error is None:
                 try:
+                    if answer.snooze is not None:
+                        _steps(message).snooze(answer.snooze)
                     handled.returned(message, answer.result)
-                except Exception as refused:
+                except (Exception, Snoozed) as refused:
                     error = refused
             handled.add(message, error)
             slot.deaths = 0
@@ -97,7 +100,7 @@ class Workers(Handler):
             if conversation is None:
                 conversation = slot.conversation = Conversation(self._command, self._timeout)
                 self._running.add(conversation)
-            conversation.exchange(messages, note)
+            conversation.exchange(messages, note, lambda question: _reply(waiting[question.id], question))
         except Exception as error:  # Broken, or a system call that failed
             if conversation is not None:
                 self._running.discard(conversation)
@@ -133,6 +136,25 @@ class Workers(Handler):
         self.aborted = True
         for conversation in list(self._running):
             conversation.kill()
+
+
+def _steps(item: Item) -> Steps:
+    """The steps of a message. Raises HandlerError for what is none."""
+    if not isinstance(item, Message):
+        raise HandlerError("only messages of queues have steps and can be put back")
+    steps: Steps = item.steps
+    return steps
+
+
+def _reply(item: Item, question: Question) -> str:
+    """Do what a worker asks for, and the line that it gets."""
+    try:
+        if question.step is None:
+            return reply_line(id=item.id, steps=_steps(item).all())
+        _steps(item).save(question.step, question.value)
+        return reply_line(id=item.id, saved=question.step)
+    except Exception as error:
+        return reply_line(id=item.id, error=clean(text_of(error)))
 
 
 class _Slot:
