@@ -1,6 +1,7 @@
 """rowqueue.testing: a handler runs without a database, by the runner's own code."""
 
 import asyncio
+import itertools
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import pytest
 import rowqueue
 from rowqueue import DeadLetter, Message, Record, Retry
 from rowqueue.handlers import HandlerError
-from rowqueue.testing import Outcome, message, run, run_batch
+from rowqueue.testing import Outcome, message, run, run_batch, run_with_crashes
 
 
 def test_a_handler_that_returns_is_done() -> None:
@@ -168,3 +169,61 @@ def test_names_are_exported_and_documented() -> None:
         assert list(inspect.signature(module.send).parameters)[:3] == ["connection", "type", "body"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         rowqueue.nothing  # noqa: B018
+
+
+# ---- steps ---------------------------------------------------------------------------------------
+
+
+def test_steps_are_kept_in_the_outcome_and_given_to_the_next_run() -> None:
+    def handle(message: Message) -> None:
+        charge = message.steps.run("pay", lambda: {"charge": (1,)})
+        message.steps.save("seen", charge)
+        raise Retry("later", 5)
+
+    outcome = run(handle)
+    assert (outcome.state, outcome.retry_after) == ("failed", 5)
+    assert outcome.steps == {"pay": {"charge": [1]}, "seen": {"charge": [1]}}
+    assert run(handle, steps={"pay": "kept"}).steps == {"pay": "kept", "seen": "kept"}
+
+
+def test_a_message_that_is_put_back_says_for_how_long() -> None:
+    outcome = run(lambda message: message.steps.snooze(30))
+    assert outcome.snoozed and (outcome.due_after, outcome.error) == (30, None)
+    outcome = run(lambda message: message.steps.sleep(60))
+    assert (outcome.state, outcome.due_after, [*outcome.steps]) == ("snoozed", 60, ["sleep 1"])
+
+
+def test_a_handler_is_run_with_a_crash_after_each_step() -> None:
+    calls: list[str] = []
+
+    def order(message: Message) -> str:
+        calls.append("begins")
+        message.steps.run("pay", lambda: calls.append("pay"))
+        message.steps.sleep(60)
+        for part in range(message.steps.get("packed", 0), 2):
+            calls.append(f"pack {part}")
+            message.steps.save("packed", part + 1)
+        return "shipped"
+
+    outcome = run_with_crashes(order, body="x")
+    assert outcome.done and outcome.steps["packed"] == 2
+    assert [call for call in calls if call != "begins"] == ["pay", "pack 0", "pack 1"]
+    assert calls.count("begins") == 5
+
+
+def test_a_handler_whose_steps_have_another_name_each_time_is_found() -> None:
+    names = itertools.count()
+    with pytest.raises(RuntimeError, match="the same names each time"):
+        run_with_crashes(lambda message: message.steps.save(f"step {next(names)}"))
+
+
+async def _async_order(message: Message) -> None:
+    async def pay() -> int:
+        return 5
+
+    assert await message.steps.arun("pay", pay) == 5
+    await message.steps.asleep(1)
+
+
+def test_async_handlers_are_run_with_crashes_too() -> None:
+    assert run_with_crashes(_async_order).steps["pay"] == 5

@@ -19,7 +19,6 @@ LAYERS = (
         "extras.tracing",
         "extras.health",
         "extras.handling",
-       
         "extras.processes",
         "extras.tables",
         "extras.feeds",

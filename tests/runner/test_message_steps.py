@@ -126,6 +126,31 @@ def test_a_snoozed_message_counts_no_attempt(database: Database, session: Sessio
     assert 3590 < (row["run_at"] - session.now()).total_seconds() < 3610
 
 
+def test_the_rest_of_a_claim_is_finished_while_and_after_a_message_has_left_it(
+    database: Database, session: Session, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rowqueue")
+    handled: list[str] = []
+
+    def handle(message: Message) -> None:
+        if message.body == "leaves" and not handled:
+            message.steps.snooze(0)
+        handled.append(message.body)
+        time.sleep(0.3 if message.body == "slow" else 0)
+
+    send(session, queue, "leaves", "quick", "slow", "last")
+    Consumer(database.url, queue, handle, once=True, batch=4).run()
+    assert handled == ["quick", "slow", "last"]
+    consume(database, queue, handle)
+    assert handled == ["quick", "slow", "last", "leaves"]
+    assert session.call("peek", queue, "N") == session.call("peek", queue, "A") == []
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == []
+    assert [r.getMessage() for r in caplog.records if r.getMessage().startswith("done")] == [
+        "done: 1 snoozed, 3 completed",
+        "done: 1 completed",
+    ]
+
+
 def test_async_handlers_have_steps_too(database: Database, session: Session, queue: str) -> None:
     calls: list[str] = []
 
@@ -239,6 +264,7 @@ def test_a_line_that_is_no_question_stops_the_worker(
 
 def test_a_worker_is_told_why_a_step_cannot_be_kept(runner: Runner, session: Session, queue: str) -> None:
     send(session, queue, json.dumps({"bad_name": "x" * 201}))
-    runner("consume", "--type", queue, "--worker", WORKER, "--drain")
+    done = runner("consume", "--type", queue, "--worker", WORKER, "--drain")
+    assert done.returncode == 0, done.stderr
     [row] = session.call("peek", queue, "N")
     assert "step: " in row["error"]
