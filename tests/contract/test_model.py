@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, ClassVar
@@ -53,6 +53,7 @@ class Message:
     consumer: str | None = None  # None: the session's own name
     failed: bool = False
     result: str | None = None
+    steps: dict[str, str | None] = field(default_factory=dict)
     error: str = ""  # of a dead letter, as list_errors names it
 
 
@@ -172,7 +173,7 @@ class PlainQueue(RuleBasedStateMachine):
 
     def note_done(self, message: Message) -> None:
         if self.archive:
-            message.state, message.dedup = "C", None
+            message.state, message.dedup, message.steps = "C", None, {}
         else:
             del self.messages[message.id]
 
@@ -282,7 +283,7 @@ class PlainQueue(RuleBasedStateMachine):
 
     def note_changed(self, message: Message, replaced: bool, body: str, priority: int, due: bool) -> None:
         if replaced:
-            message.body, message.priority, message.attempts = body, priority, 0
+            message.body, message.priority, message.attempts, message.steps = body, priority, 0, {}
         message.run_at = message.sent_run_at = self.q.row(message.id)["run_at"]
         # Its group waits for it no longer.
         message.due, message.failed = due, False
@@ -533,6 +534,7 @@ class PlainQueue(RuleBasedStateMachine):
         for procedure in ("release_batch", "extend_lease"):
             assert self.q.one(procedure, key) == 0
         of_one = [("complete",), ("fail", "x", 0), ("dead_letter", "x"), ("set_result", "x")]
+        of_one += [("save_step", "x"), ("get_steps",), ("snooze", 0)]
         for procedure, *values in (
             ("complete_batch", key),
             ("finish_batch", key, dead_letter(id, "x"), 5),
@@ -562,6 +564,35 @@ class PlainQueue(RuleBasedStateMachine):
             [row] = self.q.on("get_result", message.id)
             assert (row["state"], row["result"]) == (message.state, message.result)
             assert self.q.one("get_state", message.id) == message.state
+
+    # ---- steps -----------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, step=st.sampled_from("abc"), value=st.sampled_from([None, "", "v", "w"]))
+    def save_step(self, index: int, step: str, value: str | None) -> None:
+        message = self.pick(self.within("A"), index)
+        assert self.q.one("save_step", message.id, message.key, step, value) == 1
+        message.steps[step] = value
+        found = self.q.on("get_steps", message.id, message.key)
+        assert [(row["step"], row["value"]) for row in found] == [*message.steps.items()]
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, seconds=st.sampled_from([0, 3_600]))
+    def snooze(self, index: int, seconds: int) -> None:
+        message = self.pick(self.within("A"), index)
+        key, batch = message.key, self.held()[message.key]
+        assert self.q.one("snooze", message.id, key, seconds) == 1
+        message.attempts -= 1
+        message.state, message.due, message.failed = "N", seconds == 0, True
+        message.run_at = self.q.row(message.id)["run_at"]
+        if len(batch) == 1:
+            self.lost.append(key)
+
+    @invariant()
+    def every_message_has_its_steps(self) -> None:
+        for message in list(self.messages.values())[-3:]:
+            found = self.q.on("list_steps", message.id)
+            assert [(row["step"], row["value"]) for row in reversed(found)] == [*message.steps.items()]
 
     # ---- operating -------------------------------------------------------------------------------
 

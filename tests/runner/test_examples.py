@@ -1,5 +1,6 @@
 """The programs of examples/, run as they stand."""
 
+import dis
 import json
 import os
 import re
@@ -26,7 +27,7 @@ from servers.firebird import LocalFirebird, dsn
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
 from support.capabilities import BY_DATABASE
-from support.processes import environment
+from support.processes import COMMAND, environment
 from support.waiting import until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -531,3 +532,49 @@ def test_webhooks_report_a_missing_or_unreachable_database_on_one_line(
     done = run(program("node"), "webhooks.js", "--drain", cwd=node, env=environment(url))
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert "ECONNREFUSED" in done.stderr
+
+
+# ---- an order in steps --------------------------------------------------------------------------------
+
+
+def lines_of(path: Path) -> set[int]:
+    """The lines at which a program's functions can be killed."""
+    todo = [compile(path.read_text("utf-8"), str(path), "exec")]
+    found: set[int] = set()
+    for code in todo:
+        todo += [part for part in code.co_consts if hasattr(part, "co_code")]
+        if code.co_name != "<module>":
+            found |= {line for _, line in dis.findlinestarts(code) if line and line != code.co_firstlineno}
+    return found
+
+
+@pytest.mark.level(1)
+@pytest.mark.product("postgresql")
+def test_an_order_killed_at_any_line_is_charged_packed_and_shipped(
+    database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    sql("CREATE TABLE IF NOT EXISTS parcel (id bigint GENERATED ALWAYS AS IDENTITY, order_number integer, charge text)")
+    sql("DELETE FROM parcel")
+    lines = lines_of(EXAMPLES / "order_steps" / "orders.py")
+    assert len(lines) > 12
+    for line in lines:
+        session.call("send", queue, json.dumps({"number": line, "amount": 4_900}))
+    handlers = os.pathsep.join([str(EXAMPLES / "order_steps"), str(Path(__file__).parent)])
+    env = environment(database.url, SHOP_FOLDER=str(tmp_path), COOLING_OFF_SECONDS="1", PYTHONPATH=handlers)
+    options = ["--handler", "mortal:handle", "--consumer", "mortal", "--idle-timeout", "2"]
+    killed = 0
+    while (done := run(*COMMAND, "consume", "--type", queue, *options, cwd=tmp_path, env=env)).returncode == -9:
+        killed += 1
+        assert killed <= len(lines)
+        session.call("release_consumer", "mortal")
+    assert done.returncode == 0, done.stderr
+    assert killed == len(lines) == len([*tmp_path.glob("killed at *")])
+    assert (
+        session.call("peek", queue, "N") == session.call("peek", queue, "A") == session.call("peek", queue, "E") == []
+    )
+    parcels = sql("SELECT order_number, charge FROM parcel ORDER BY order_number")
+    assert [(row["order_number"], row["charge"]) for row in parcels] == [(line, f"ch_{line}") for line in sorted(lines)]
+    for system, each in (("bank", "order-{}-charge 4900"), ("carrier", "order-{}-parcel")):
+        requests = (tmp_path / f"{system}.txt").read_text().splitlines()
+        assert {*requests} == {each.format(line) for line in lines}
+        assert len(requests) < len(lines) + 4, "only a crash between the request and its step repeats it"

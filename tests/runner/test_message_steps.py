@@ -145,10 +145,9 @@ def test_the_rest_of_a_claim_is_finished_while_and_after_a_message_has_left_it(
     assert handled == ["quick", "slow", "last", "leaves"]
     assert session.call("peek", queue, "N") == session.call("peek", queue, "A") == []
     assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == []
-    assert [r.getMessage() for r in caplog.records if r.getMessage().startswith("done")] == [
-        "done: 1 snoozed, 3 completed",
-        "done: 1 completed",
-    ]
+    first, second = (r.getMessage() for r in caplog.records if r.getMessage().startswith("done"))
+    assert sorted(first.removeprefix("done: ").split(", ")) == ["1 snoozed", "3 completed"]
+    assert second == "done: 1 completed"
 
 
 def test_async_handlers_have_steps_too(database: Database, session: Session, queue: str) -> None:

@@ -4,7 +4,6 @@
 one of the handler's, whose transaction then holds the work and its record.
 """
 
-import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable
@@ -74,26 +73,26 @@ class Steps:
 
     async def arun(self, name: str, function: Callable[[], Awaitable[T]]) -> T:
         """As `run`, with a coroutine function."""
-        kept = await asyncio.to_thread(self._read, None)
+        kept = await _in_thread(self._read, None)
         if name not in kept:
             return cast(T, await self.asave(name, await function()))
         return cast(T, _value(kept[name]))
 
     async def aget(self, name: str, default: Any = None) -> Any:
         """As `get`."""
-        return await asyncio.to_thread(self.get, name, default)
+        return await _in_thread(self.get, name, default)
 
     async def asave(self, name: str, value: Any = None) -> Any:
         """As `save`."""
-        return await asyncio.to_thread(self.save, name, value)
+        return await _in_thread(self.save, name, value)
 
     async def asleep(self, seconds: float) -> None:
         """As `sleep`."""
-        await asyncio.to_thread(self.sleep, seconds)
+        await _in_thread(self.sleep, seconds)
 
     async def asnooze(self, seconds: float) -> None:
         """As `snooze`."""
-        await asyncio.to_thread(self.snooze, seconds)
+        await _in_thread(self.snooze, seconds)
 
     def _read(self, connection: Any) -> Kept:
         """All steps. Read once for the consumer's own connections; a transaction of the handler's may be undone."""
@@ -149,3 +148,9 @@ def _value(text: str | None) -> Any:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    import asyncio  # slow to import
+
+    return await asyncio.to_thread(function, *arguments)

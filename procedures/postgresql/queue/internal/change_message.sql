@@ -34,6 +34,7 @@ BEGIN
 
     IF v_replace THEN
         UPDATE mq.message SET run_at = p_run_at, priority = p_priority, body = p_body, headers = p_headers WHERE id = p_id;
+        DELETE FROM mq.step WHERE id = p_id;
         v_message.priority := p_priority;
         v_place.attempts := 0;
         v_place.error := NULL;
