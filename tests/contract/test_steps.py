@@ -1,4 +1,4 @@
-"""save_step, get_steps, snooze: a handler that goes on where it stopped."""
+"""save_step, get_steps, snooze: a handler that continues where it stopped."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def names(q: Queue, id: int, key: object) -> list[tuple[str, str | None]]:
     return [(row["step"], row["value"]) for row in q.session.call("get_steps", id, key)]
 
 
-def test_a_retry_and_a_redriven_dead_letter_go_on_after_the_last_step(q: Queue, saved: Saved) -> None:
+def test_a_retry_and_a_redriven_dead_letter_continue_after_the_last_step(q: Queue, saved: Saved) -> None:
     q.call("set_queue", max_attempts=2)
     id = q.send()
     key = q.claim_key()

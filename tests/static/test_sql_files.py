@@ -159,8 +159,8 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (9_728, 5_000),
-    "mysql": (11_830, 6_205),
+    "postgresql": (9_729, 5_000),
+    "mysql": (11_831, 6_205),
     "sqlserver": (11_377, 6_204),
     "firebird": (11_610, 6_307),
 }
