@@ -56,11 +56,11 @@ BEGIN
             ORDER BY u.n;
         PERFORM mq_internal.complete_messages(v_queue, v_picked.picked, v_picked.attempts, mq_internal.consumer_name(NULL));
     ELSE
+        v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         -- A handler of a claim may have saved steps before it failed.
-        IF EXISTS (SELECT FROM mq.step WHERE id = ANY (v_picked.picked)) THEN
+        IF mq_internal.has_steps(v_picked.picked, v_run) THEN
             DELETE FROM mq.step WHERE id = ANY (v_picked.picked);
         END IF;
-        v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         RETURN QUERY
             -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m

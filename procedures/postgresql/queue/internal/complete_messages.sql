@@ -6,8 +6,9 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz;
     v_results boolean;
+    v_run boolean := cardinality(p_ids) > 1 AND mq_internal.is_run(p_ids);
     -- Few messages have steps or a result: a join would cost the others more than these checks.
-    v_steps boolean := EXISTS (SELECT FROM mq.step WHERE id = ANY (p_ids));
+    v_steps boolean := mq_internal.has_steps(p_ids, v_run);
 BEGIN
     IF p_queue.on_complete = 'archive' THEN
         v_now := clock_timestamp();
@@ -29,7 +30,7 @@ BEGIN
         IF v_results THEN
             DELETE FROM mq.result WHERE id = ANY (p_ids);
         END IF;
-    ELSIF cardinality(p_ids) > 1 AND mq_internal.is_run(p_ids) THEN
+    ELSIF v_run THEN
         DELETE FROM mq.message WHERE id BETWEEN p_ids[1] AND p_ids[cardinality(p_ids)];
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
