@@ -244,6 +244,7 @@ def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, n
     drive(steps, (160, 30))
 
 
+@pytest.mark.level(3)
 def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str) -> None:
     for suffix, count in (("a", 1), ("b", 3), ("c", 2)):
         session.call("send_batch", f"{name}{suffix}", "x\n" * count)
