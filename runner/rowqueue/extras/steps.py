@@ -106,7 +106,7 @@ class Steps:
     # ---- the calls
 
     def _load(self, connection: Any) -> Kept:
-        return {row["step"]: row["value"] for row in self._call(connection, "get_steps")}
+        return {row["step"]: row["step_value"] for row in self._call(connection, "get_steps")}
 
     def _save(self, name: str, text: str | None, connection: Any) -> None:
         self._call(connection, "save_step", name, text)
