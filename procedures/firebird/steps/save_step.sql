@@ -44,17 +44,23 @@ BEGIN
                 EXCEPTION;
         END
     END
-    -- In a transaction of its own: heartbeats do not wait for the caller's, and a snapshot of the caller's does not hide them.
     IF (v_lease_until < DATEADD(v_seconds * 500 MILLISECOND TO mq_utc_now())) THEN
-        IN AUTONOMOUS TRANSACTION DO
-        BEGIN
-            -- If another call has locked the batch, it extends the lease, or the next step does.
-            EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL, 0) RETURNING_VALUES v_found;
-            IF (v_found = 1) THEN
-                UPDATE mq_batch SET lease_until = DATEADD(lease_seconds SECOND TO mq_utc_now())
-                WHERE batch_key = :p_batch_key AND lease_until < DATEADD(lease_seconds * 500 MILLISECOND TO mq_utc_now());
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_found = 0;
-        END
+    BEGIN
+        -- In a transaction of its own: heartbeats do not wait for the caller's, and a snapshot of the caller's hides none of
+        -- them. But such a transaction would wait for the caller's own lock of the batch.
+        UPDATE mq_batch SET lease_until = DATEADD(lease_seconds SECOND TO mq_utc_now())
+        WHERE batch_key = :p_batch_key AND RDB$RECORD_VERSION = CURRENT_TRANSACTION;
+        IF (ROW_COUNT = 0) THEN
+            IN AUTONOMOUS TRANSACTION DO
+            BEGIN
+                -- If another call has locked the batch, it extends the lease, or the next step does.
+                EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL, 0) RETURNING_VALUES v_found;
+                IF (v_found = 1) THEN
+                    UPDATE mq_batch SET lease_until = DATEADD(lease_seconds SECOND TO mq_utc_now())
+                    WHERE batch_key = :p_batch_key AND lease_until < DATEADD(lease_seconds * 500 MILLISECOND TO mq_utc_now());
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                    v_found = 0;
+            END
+    END
     SUSPEND;
 END
