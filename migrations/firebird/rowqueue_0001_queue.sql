@@ -199,7 +199,7 @@ CREATE TABLE mq_step (
     n integer NOT NULL,
     saved_at timestamp NOT NULL,
     step mq_name NOT NULL,
-    "VALUE" mq_text,
+    step_value mq_text,
     CONSTRAINT mq_step_pk PRIMARY KEY (id, step)
 );
 

@@ -1,7 +1,7 @@
 -- save_step: keep what a step of a message's handler has done; the same step again replaces its value.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_step (1 to 200 characters), p_value (up to
 --              16 MiB; NULL: the step has no value)
--- Returns:     saved: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost (nothing is saved)
 -- Transaction: joins the caller's: what the step did in this database commits together with its record. A call that completes
 --              the message waits for it, and so does a save_step of the same message in another session; a lease of which
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_save_step (
     p_step mq_argument,
     p_value mq_text = NULL
 )
-RETURNS (saved bigint)
+RETURNS (affected bigint)
 AS
 DECLARE c_most integer = 10000;
 DECLARE v_lease_until timestamp; DECLARE v_until timestamp;
@@ -24,18 +24,18 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'value: must be a text of up to 16 MiB (16,777,216 bytes)');
     EXECUTE PROCEDURE imq_hold_message(p_id, p_batch_key, 1) RETURNING_VALUES v_lease_until, v_seconds;
     -- A transaction that is rolling back may have freed the message, and still have to remove its steps.
-    WHILE (saved IS NULL) DO
+    WHILE (affected IS NULL) DO
     BEGIN
-        UPDATE mq_step SET "VALUE" = :p_value, saved_at = mq_utc_now() WHERE id = :p_id AND step = :p_step;
+        UPDATE mq_step SET step_value = :p_value, saved_at = mq_utc_now() WHERE id = :p_id AND step = :p_step;
         IF (ROW_COUNT = 0) THEN
         BEGIN
             SELECT COUNT(*) FROM mq_step WHERE id = :p_id INTO v_count;
             IF (v_count >= c_most) THEN
                 EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'step: a message has at most 10,000 steps');
-            INSERT INTO mq_step (id, n, saved_at, step, "VALUE") VALUES (:p_id, :v_count, mq_utc_now(), :p_step, :p_value);
+            INSERT INTO mq_step (id, n, saved_at, step, step_value) VALUES (:p_id, :v_count, mq_utc_now(), :p_step, :p_value);
             UPDATE mq_message SET has_steps = 1 WHERE id = :p_id AND has_steps IS NULL;
         END
-        saved = 1;
+        affected = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
             GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN

@@ -8,8 +8,8 @@ BEGIN
         SELECT '[' || LIST(s.piece, ',') || ']'
         FROM (
             SELECT '{"step":' || imq_escape_json(x'FE' || CAST(step AS varchar(800) CHARACTER SET OCTETS) || x'FE')
-                || ',"value":' || COALESCE(imq_escape_json(x'FE' || CAST("VALUE" AS blob SUB_TYPE TEXT CHARACTER SET OCTETS) || x'FE'), 'null')
-                || ',"saved_at":"' || saved_at || '"}' AS piece
+                || ',"value":' || COALESCE(imq_escape_json(x'FE' || CAST(step_value AS blob SUB_TYPE TEXT CHARACTER SET OCTETS) || x'FE'), 'null')
+                || ',"saved_at":"' || REPLACE(CAST(saved_at AS varchar(24)), ' ', 'T') || '00Z"}' AS piece
             FROM mq_step WHERE id = :p_id
             ORDER BY n
         ) AS s
