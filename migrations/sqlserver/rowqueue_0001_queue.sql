@@ -190,6 +190,18 @@ CREATE TABLE mq.result (
 EXEC sys.sp_addextendedproperty N'MS_Description', N'Results of messages that are not archived yet.',
     N'SCHEMA', N'mq', N'TABLE', N'result';
 
+CREATE TABLE mq.step (
+    id bigint NOT NULL,
+    n bigint IDENTITY (1, 1) NOT NULL,
+    saved_at datetime2(7) NOT NULL,
+    step nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    step_value nvarchar(max),
+    CONSTRAINT step_pk PRIMARY KEY (id, step)
+);
+
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.',
+    N'SCHEMA', N'mq', N'TABLE', N'step';
+
 -- Old rows are deleted from one end.
 CREATE TABLE mq.archive (
     id bigint NOT NULL,
@@ -205,6 +217,7 @@ CREATE TABLE mq.archive (
     source nvarchar(400),
     consumer nvarchar(400),
     result nvarchar(max),
+    steps nvarchar(max),
     CONSTRAINT archive_pk PRIMARY KEY (completed_at, id)
 );
 

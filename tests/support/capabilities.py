@@ -417,6 +417,9 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_claim_any_continues_with_the_next_queue_when_others_are_claiming",
             "test_two_sessions_claim_every_message_of_many_queues_once",
             "test_release_consumer_and_completes_of_the_same_batches_never_do_both",
+            "test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open",
+            "test_a_step_waits_for_a_rescue_and_is_refused",
+            "test_the_effect_of_each_step_happens_once_though_leases_end_and_consumers_are_killed",
         },
         "leaves the values of OPENJSON escaped, and spoils what is not ASCII in STRING_ESCAPE": {
             "test_text_keys_report_every_value",

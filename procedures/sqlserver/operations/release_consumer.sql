@@ -13,7 +13,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @n int = 0, @last int;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @holder nvarchar(400), @seconds int, @back bigint, @affected bigint = 0;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @holder nvarchar(400), @seconds int, @back bigint, @affected bigint = 0, @in_step bit;
     DECLARE @held TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     BEGIN TRY
         EXEC mq_internal.require_name 'consumer', @consumer, 0;
@@ -35,6 +35,10 @@ BEGIN
             WHERE h.n = @n
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             IF @key IS NULL
+                CONTINUE;
+            -- The messages of a handler's open transaction that has saved a step stay.
+            EXEC mq_internal.is_held @key, @in_step OUTPUT;
+            IF @in_step = 1
                 CONTINUE;
             EXEC mq_internal.drop_batch @key, @type OUTPUT, @holder OUTPUT, @seconds OUTPUT;
             EXEC mq_internal.put_back @key, @type, -1, @back OUTPUT;

@@ -83,5 +83,6 @@ BEGIN
         END;
         EXEC mq_internal.forget_results @gone;
         EXEC mq_internal.delete_messages @gone;
+        EXEC mq_internal.forget_steps @gone;
     END;
 END;

@@ -47,6 +47,7 @@ BEGIN
     IF @attempts IS NULL
         RETURN;
 
+    INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
     SELECT @changed = 1, @run_at = COALESCE(@run_at, @old_run_at);
     IF @on_conflict = N'postpone' OR @priority IS NULL
         SET @priority = @old_priority;
@@ -55,6 +56,7 @@ BEGIN
         UPDATE mq.message
         SET body = @body, headers = @headers, priority = @priority, run_at = @run_at, sent_run_at = NULL
         WHERE id = @id;
+        EXEC mq_internal.forget_steps @items;
         SET @attempts = 0;
     END
     ELSE
@@ -76,7 +78,6 @@ BEGIN
     END;
     IF @grouped = 1 AND (@timed = 1 OR @run_at <= @now)
     BEGIN
-        INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
         IF @run_at <= @now
             -- As when a failed first message is promoted: it is the first of its group again.
             DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id AND blocks = 1;

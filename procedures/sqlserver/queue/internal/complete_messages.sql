@@ -41,6 +41,20 @@ BEGIN
             ELSE IF @grouped = 1
                 EXEC mq_internal.issue_tickets @type, @done, 1;
             EXEC mq_internal.delete_messages @done;
+            -- After it, which waits for a transaction that is saving a step. Few messages have steps.
+            IF EXISTS (SELECT 1 FROM @done AS d INNER JOIN mq.step AS s ON s.id = d.id)
+            BEGIN
+                IF @on_complete = 'archive'
+                    UPDATE a SET steps = (
+                        SELECT s.step, s.step_value AS value, CONVERT(varchar(33), s.saved_at, 126) + 'Z' AS saved_at
+                        FROM mq.step AS s WHERE s.id = a.id ORDER BY s.n FOR JSON PATH, INCLUDE_NULL_VALUES
+                    )
+                    FROM @done AS d
+                    INNER JOIN mq.archive AS a ON a.id = d.id
+                    WHERE EXISTS (SELECT 1 FROM mq.step AS s WHERE s.id = d.id)
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                EXEC mq_internal.forget_steps @done;
+            END;
         END;
     END;
 END;

@@ -6,7 +6,7 @@ CREATE OR ALTER PROCEDURE mq_internal.rescue
     @type nvarchar(400), @batches int, @count bigint OUTPUT
 AS
 BEGIN
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @consumer nvarchar(400), @counted bit, @in_groups bit;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @consumer nvarchar(400), @counted bit, @in_groups bit, @held bit;
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
@@ -33,6 +33,10 @@ BEGIN
         WHERE e.n = @n AND b.lease_until <= @now
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @key IS NULL
+            CONTINUE;
+        -- A handler's open transaction that has saved a step locks its message.
+        EXEC mq_internal.is_held @key, @held OUTPUT;
+        IF @held = 1
             CONTINUE;
         DELETE FROM mq.batch WHERE batch_key = @key;
         IF @counted = 1 OR @in_groups = 1
