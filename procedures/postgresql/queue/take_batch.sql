@@ -5,10 +5,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
-CREATE OR REPLACE FUNCTION mq.take_batch(
-    p_type text,
-    p_size bigint DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.take_batch(p_type text, p_size bigint DEFAULT NULL) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
     created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
     run_at timestamptz, extra text
