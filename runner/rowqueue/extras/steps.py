@@ -60,7 +60,7 @@ class Steps:
     def sleep(self, seconds: float) -> None:
         """Continue after `seconds`. If they are not over, put the message back until then and end the handler.
 
-        The handler then begins again, and this call returns at once; kept steps do not run again. No attempt is counted.
+        The handler then begins again, and this call returns at once. Kept steps are not run again. No attempt counts.
         """
         self._sleeps += 1
         if self._sleep(f"sleep {self._sleeps}", seconds):
