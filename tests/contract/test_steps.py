@@ -167,6 +167,21 @@ def test_a_message_is_not_rescued_while_the_transaction_of_its_step_is_open(
     assert names(other, id, key) == ([("a", None)] if commits else [])
 
 
+def test_a_held_message_does_not_keep_others_from_being_rescued(q: Queue, other: Queue) -> None:
+    """A take rescues one claim, the one that has expired first."""
+    held, lost = q.send(), q.send()
+    [row] = q.session.call("claim_batch", q.name, 1, None, 1)
+    assert row["id"] == held
+    time.sleep(0.01)
+    other.session.call("claim_batch", q.name, 1, None, 1)
+    with q.session.transaction():
+        q.one("save_step", held, row["batch_key"], "a")
+        time.sleep(1.1)
+        with other.session.transaction():
+            assert [taken["id"] for taken in other.call("take_batch", 5)] == [lost]
+    assert other.count("rescue_expired") == 1
+
+
 def test_neighbours_in_the_batch_and_heartbeats_do_not_wait_for_the_transaction_of_a_step(
     q: Queue, other: Queue
 ) -> None:

@@ -160,9 +160,9 @@ def test_sql_is_written_in_the_house_style() -> None:
 # is raised, look for what can go. The area steps has 110 to 190 lines, and 60 in the core: steps end with their
 # message, and keep it from being rescued.
 BUDGETS = {
-    "postgresql": (9_673, 5_000),
+    "postgresql": (9_678, 5_000),
     "mysql": (11_841, 6_267),
-    "sqlserver": (11_619, 6_264),
+    "sqlserver": (11_620, 6_265),
     "firebird": (11_846, 6_398),  # without JSON functions: the core composes steps of the archive
 }
 
