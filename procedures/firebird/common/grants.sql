@@ -109,3 +109,5 @@ SET TERM ; ^
 
 -- For future times: DATEADD(1 HOUR TO mq_utc_now()).
 EXECUTE PROCEDURE imq_grant_to('mq_producer mq_consumer mq_operator mq_viewer', 'utc_now');
+-- For statements on users' tables: see common_tables.
+EXECUTE PROCEDURE imq_grant_to('mq_consumer mq_operator', 'escape_json');
