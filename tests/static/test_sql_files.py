@@ -161,8 +161,9 @@ def test_sql_is_written_in_the_house_style() -> None:
 BUDGETS = {
     "postgresql": (9_728, 5_000),
     "mysql": (11_830, 6_205),
-    # Of steps 57 lines are in the core: they end with their message, and keep it from being rescued.
-    "sqlserver": (11_616, 6_261),
+    # Of steps 57 lines are in the core: they end with their message, and keep it from being rescued. 11 lines count what a
+    # take of a fair queue has of each group.
+    "sqlserver": (11_634, 6_280),
     "firebird": (11_610, 6_307),
 }
 
