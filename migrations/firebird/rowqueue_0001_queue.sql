@@ -95,10 +95,12 @@ CREATE TABLE mq_message (
     group_key mq_name,
     dedup_key mq_name,
     source mq_name,
+    has_steps smallint,
     CONSTRAINT mq_message_pk PRIMARY KEY (id)
 );
 
 COMMENT ON TABLE mq_message IS 'Every live message, written once and deleted once. See the view mq_message_state.';
+COMMENT ON COLUMN mq_message.has_steps IS '1: save_step has saved steps of the message.';
 
 -- A separate table: in an index of mq_message every message would have an entry.
 CREATE TABLE mq_dedup (
@@ -192,6 +194,17 @@ CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
 CREATE INDEX mq_dead_error ON mq_dead (type, error_hash, died_at);
 CREATE INDEX mq_dead_number ON mq_dead (n);
 
+CREATE TABLE mq_step (
+    id bigint NOT NULL,
+    n integer NOT NULL,
+    saved_at timestamp NOT NULL,
+    step mq_name NOT NULL,
+    step_value mq_text,
+    CONSTRAINT mq_step_pk PRIMARY KEY (id, step)
+);
+
+COMMENT ON TABLE mq_step IS 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
+
 CREATE TABLE mq_result (
     id bigint NOT NULL,
     result mq_text NOT NULL,
@@ -214,6 +227,7 @@ CREATE TABLE mq_archive (
     source mq_name,
     consumer mq_name,
     result mq_text,
+    steps mq_text,
     CONSTRAINT mq_archive_pk PRIMARY KEY (id)
 );
 

@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS mq_step (
     n int NOT NULL,
     saved_at datetime(6) NOT NULL,
     step varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    value longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    step_value longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id, step)
 ) ENGINE = InnoDB COMMENT = 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
 

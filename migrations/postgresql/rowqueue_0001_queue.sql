@@ -183,7 +183,7 @@ CREATE TABLE mq.step (
     n bigint GENERATED ALWAYS AS IDENTITY,
     saved_at timestamptz NOT NULL,
     step text COLLATE "C" NOT NULL,
-    value text,
+    step_value text,
     PRIMARY KEY (id, step)
 );
 

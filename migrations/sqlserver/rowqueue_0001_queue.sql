@@ -195,7 +195,7 @@ CREATE TABLE mq.step (
     n bigint IDENTITY (1, 1) NOT NULL,
     saved_at datetime2(7) NOT NULL,
     step nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    value nvarchar(max),
+    step_value nvarchar(max),
     CONSTRAINT step_pk PRIMARY KEY (id, step)
 );
 

@@ -152,7 +152,7 @@ def run(
 
 
 def run_with_crashes(handler: Callable[..., Any], item: Message | None = None, /, *, body: str = "") -> Outcome:
-    """As `run`, but the process ends whenever a step has been kept, and the next attempt goes on after it.
+    """As `run`, but the process ends whenever a step has been kept, and the next attempt continues after it.
 
     Sleeps are over at the next attempt. Returns the Outcome of the last one, which has run without a crash. Raises
     RuntimeError when there is none among 10,000, which means that the handler keeps other steps each time.

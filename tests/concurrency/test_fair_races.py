@@ -260,6 +260,7 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
     assert beyond <= ROUNDS.get(database.name, 1) * CONSUMERS, f"{beyond} turns too many: {what}"
 
 
+@pytest.mark.level(3)
 def test_consumers_share_a_queue_with_a_single_big_group(
     crowd: Crowd, session: Session, queue: str, rest: Look
 ) -> None:

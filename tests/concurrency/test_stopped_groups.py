@@ -132,7 +132,7 @@ def operate(member: Member, type: str, toggles: bool) -> Log:
         )[0]
         log["gone"].append((id if call[1] == id else None, began))
         again(member, *call)
-        if toggles and chance.random() < 0.1:
+        if toggles and chance.random() < 0.03:
             again(member, "set_queue", type, json.dumps({"dead_stops_group": chance.randrange(2)}))
     return log
 

@@ -25,6 +25,7 @@ def test_finish_messages_finishes_what_the_list_names_and_keeps_the_rest(q: Queu
     assert sent
 
 
+@pytest.mark.level(3)
 def test_finish_messages_takes_thousands(q: Queue) -> None:
     sent = q.send_many(4_000)
     key = q.claim_key(4_000)

@@ -574,7 +574,7 @@ class PlainQueue(RuleBasedStateMachine):
         assert self.q.one("save_step", message.id, message.key, step, value) == 1
         message.steps[step] = value
         found = self.q.on("get_steps", message.id, message.key)
-        assert [(row["step"], row["value"]) for row in found] == [*message.steps.items()]
+        assert [(row["step"], row["step_value"]) for row in found] == [*message.steps.items()]
 
     @precondition(lambda self: self.within("A"))
     @rule(index=INDEX, seconds=st.sampled_from([0, 3_600]))
@@ -592,7 +592,7 @@ class PlainQueue(RuleBasedStateMachine):
     def every_message_has_its_steps(self) -> None:
         for message in list(self.messages.values())[-3:]:
             found = self.q.on("list_steps", message.id)
-            assert [(row["step"], row["value"]) for row in reversed(found)] == [*message.steps.items()]
+            assert [(row["step"], row["step_value"]) for row in reversed(found)] == [*message.steps.items()]
 
     # ---- operating -------------------------------------------------------------------------------
 

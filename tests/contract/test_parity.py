@@ -180,6 +180,9 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         q.on("fail", row["id"], row["batch_key"], "busy", 3_600)
         return q.on(procedure, row["id"])
     values = required(q, procedure)
+    if procedure in {"get_steps", "list_steps"}:
+        key = values["batch_key"] if procedure == "get_steps" else q.claim_key()
+        q.on("save_step", values["id"], key, "charge", "v")
     if procedure == "queue_stats":
         q.send()
         return q.call(procedure)

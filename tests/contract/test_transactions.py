@@ -29,6 +29,7 @@ READING = {
     "list_feeds",
 }
 READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
+READING |= {"get_steps", "list_steps"}
 READING |= {"list_queues", "list_errors", "find_messages", "find_queues", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
@@ -222,6 +223,13 @@ def resulted(q: Queue) -> dict[str, Any]:
     return held(q.archived()) | {"result": "r"}
 
 
+def stepped(q: Queue) -> dict[str, Any]:
+    """A step that is there and gets another value."""
+    values = held(q)
+    q.on("save_step", **values, step="charge", value="before")
+    return values | {"step": "charge", "value": "now"}
+
+
 def bound(q: Queue) -> dict[str, Any]:
     values = {"pattern": f"x{q.name.rpartition('.')[2]}.#"}
     call(q.session, "bind_topic", **values, type=q.name)
@@ -295,6 +303,8 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "subscribe": watched,
     "unsubscribe": subscribed,
     "set_result": resulted,
+    "save_step": stepped,
+    "snooze": lambda q: held(q) | {"seconds": 60},
     "bind_topic": lambda q: {"pattern": "a.#", "type": q.name},
     "unbind_topic": bound,
     "publish": published_to,
@@ -342,8 +352,9 @@ class Place:
             rows = self.query(f"SELECT {columns} FROM {self.server.table(stem)} WHERE type = %s", type)
             found[stem] = sorted(map(str, rows))
         of_messages = f"SELECT id FROM {self.server.table('message')} WHERE type = %s"
-        results = self.query(f"SELECT * FROM {self.server.table('result')} WHERE id IN ({of_messages})", type)
-        found["result"] = sorted(map(str, results))
+        for stem in ("result", "step"):
+            rows = self.query(f"SELECT * FROM {self.server.table(stem)} WHERE id IN ({of_messages})", type)
+            found[stem] = sorted(map(str, rows))
         for stem, column in self.feed_stems.items():
             rows = self.query(f"SELECT * FROM {self.server.table(stem)} WHERE {column} = %s", type)
             found[stem] = sorted(map(str, rows))
@@ -366,7 +377,7 @@ def place(server: Server) -> Iterator[Place]:
     stems = tuple(stem for stem, columns in tables if re.search(r"^    type ", columns, re.M))
     keys = {stem: re.search(r"^    (feed|name) ", columns, re.M) for stem, columns in tables if stem not in stems}
     feed_stems = {stem: key[1] for stem, key in keys.items() if key and stem != "installed"}
-    server.plant_faults(url, [*stems, *feed_stems, "result"])
+    server.plant_faults(url, [*stems, *feed_stems, "result", "step"])
     server.query(url, "CREATE TABLE mine (type VARCHAR(200) NOT NULL)")
     with server.client(url) as looking:
         yield Place(server, url, database.name, stems, feed_stems, looking)
@@ -515,7 +526,7 @@ def test_a_call_that_fails_halfway_changes_nothing(prepared: Call) -> None:
     met, mine = 0, 0
     place = prepared.place
     of_feeds = first_argument(prepared.procedure) in FEED_NAMES and "schedule" not in prepared.procedure
-    for where in map(" ".join, product(place.feed_stems if of_feeds else (*place.stems, "result"), EVENTS)):
+    for where in map(" ".join, product(place.feed_stems if of_feeds else (*place.stems, "result", "step"), EVENTS)):
         prepared.fault(where)
         goes_on = prepared.place.server.undoes(where)
         if fails(prepared, goes_on):

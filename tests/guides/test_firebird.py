@@ -81,6 +81,7 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: FirebirdShop) ->
     install.apply(open_database(shop.url))
 
 
+@pytest.mark.level(3)
 def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty_shop: FirebirdShop) -> None:
     shop = empty_shop
     shop.follow(OWNERSHIP, 0)
@@ -176,6 +177,7 @@ def test_an_uncommitted_claim_stops_no_consumer_and_ends_with_its_session(
     assert len(shop.call("claim_batch", "email", 100)) == 5
 
 
+@pytest.mark.level(3)
 def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: FirebirdShop) -> None:
     shop.call("set_queue", "invoice", '{"lease_seconds": 7}')
     shop.call("send", "invoice", "x")

@@ -32,3 +32,11 @@ def test_a_second_round_begins_where_the_first_one_ended(shop: Shop) -> None:
     if shop.engine != "sqlserver":  # its harness returns the last result only
         assert re.findall(r"host-[abc]", said)[-4:] == ["host-a", "host-b", "host-c", "host-a"]
     assert {row["body"] for row in shop.call("peek", "visit", "A", 10)} == {"host-c", "host-a"}
+
+
+def test_the_next_attempt_finds_the_steps(shop: Shop) -> None:
+    page = for_engine((DOCS / "howto" / "steps.md").read_text("utf-8").partition("## In SQL")[2], shop.engine)
+    [(kind, text)] = blocks(page)
+    assert "charge" in shop.do(kind, text)
+    [row] = shop.call("peek", "parcel")
+    assert [step["step"] for step in shop.call("list_steps", row["id"])] == ["charge"]

@@ -51,6 +51,7 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: MySQLShop) -> No
     assert shop("SELECT user FROM mysql.user WHERE user LIKE 'mq\\_%' AND user <> 'mq_sends_and_consumes'") == []
 
 
+@pytest.mark.level(3)
 def test_the_installer_of_the_guide_needs_the_rights_that_it_names(
     empty_shop: MySQLShop,
 ) -> None:
@@ -87,6 +88,7 @@ def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: MySQLShop) -> N
     on_duty.close()
 
 
+@pytest.mark.level(3)
 def test_the_queue_moves_to_another_database_with_all_its_states(shop: MySQLShop) -> None:
     if not shop.shell("command -v mysqldump || true"):
         pytest.skip("mariadb-dump is not part of the programs that the tests fetch")

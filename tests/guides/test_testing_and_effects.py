@@ -1,4 +1,4 @@
-"""docs/howto/test-a-handler.md and docs/howto/exactly-once.md: their blocks run and do what the pages say."""
+"""docs/howto/test-a-handler.md, exactly-once.md and steps.md: their blocks run and do what the pages say."""
 
 import os
 import re
@@ -16,6 +16,7 @@ from shops import DOCS
 
 TESTING = (DOCS / "howto" / "test-a-handler.md").read_text("utf-8")
 EFFECTS = (DOCS / "howto" / "exactly-once.md").read_text("utf-8")
+STEPS = (DOCS / "howto" / "steps.md").read_text("utf-8")
 
 
 def code(page: str, language: str, having: str = "") -> str:
@@ -43,6 +44,37 @@ def test_the_tests_of_a_handler_pass_without_a_database(tmp_path: Path) -> None:
     printed = shell(code(TESTING, "sh", "pytest"), tmp_path).splitlines()
     [shown] = [block.splitlines() for block in re.findall(r"^```\n(\.\.\..*?)^```$", TESTING, re.M | re.S)]
     assert printed[0] == shown[0] and printed[1].startswith(shown[1].partition(" in ")[0])
+
+
+def test_the_tests_of_a_handler_with_steps_pass(tmp_path: Path) -> None:
+    (tmp_path / "test_orders.py").write_text(code(TESTING, "python", "# test_orders.py\n"))
+    assert "1 passed" in shell("python -m pytest -q", tmp_path)
+
+
+@pytest.mark.level(1)
+def test_an_order_is_charged_once_and_shipped(installed_database: Database, tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text(code(STEPS, "python", "# orders.py\n"))
+    page = code(STEPS, "sh").replace("--idle-timeout 20", "--idle-timeout 20 --max-messages 3")
+    shell("runner queue set order --backoff-seconds 0", tmp_path, installed_database.url)
+    printed = shell(page, tmp_path, installed_database.url)
+    [shown] = re.findall(r"^```\n(charged.*?)^```$", STEPS, re.M | re.S)
+    assert printed.endswith(shown)
+
+
+@pytest.mark.product("postgresql")
+def test_a_parcel_is_packed_once(installed_database: Database, server: Server) -> None:
+    import psycopg
+
+    names: dict[str, Any] = {}
+    exec(code(STEPS, "python", "def pack"), names)
+    url = installed_database.url
+    server.query(url, "CREATE TABLE parcel (order_number integer)")
+    with psycopg.connect(url) as connection:
+        rowqueue.send(connection, "order", "17")
+        [message] = rowqueue.claim_batch(connection, "order")
+    for _ in range(2):
+        names["pack"](message, 17, url)
+    assert server.query(url, "SELECT order_number FROM parcel") == [{"order_number": 17}]
 
 
 @pytest.mark.level(1)

@@ -487,6 +487,7 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 # ---- operating -----------------------------------------------------------------------------------
 
 
+@pytest.mark.level(3)
 def test_dead_redrive_repeats_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:

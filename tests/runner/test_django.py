@@ -46,7 +46,7 @@ def settings(url: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="session", params=["own", "django-6"])
+@pytest.fixture(scope="session", params=["own", pytest.param("django-6", marks=pytest.mark.level(3))])
 def python(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> str:
     """The interpreter that has Django. A missing Python is no missing database, so it never fails a test."""
     if request.param == "own":

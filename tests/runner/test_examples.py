@@ -500,6 +500,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.level(3)
 @pytest.mark.product("postgresql", "mariadb", "mysql")
 def test_webhooks_are_delivered_retried_and_refused_from_node(
     program: Callable[[str], str], node: Path, hook: str, installed_database: Database

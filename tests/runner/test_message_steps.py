@@ -1,4 +1,4 @@
-"""message.steps: a handler, or a worker in any language, goes on after the last step that was kept."""
+"""message.steps: a handler, or a worker in any language, continues after the last step that was kept."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def consume(database: Database, queue: str, handler: Callable[[Message], Any], *
     Consumer(database.url, queue, handler, drain=True, **more).run()
 
 
-def test_a_retry_goes_on_after_the_last_step(database: Database, session: Session, queue: str) -> None:
+def test_a_retry_continues_after_the_last_step(database: Database, session: Session, queue: str) -> None:
     calls: list[str] = []
 
     def pay() -> dict[str, Any]:
@@ -221,7 +221,7 @@ def test_a_handler_whose_lease_was_lost_can_keep_nothing(database: Database, ses
 # ---- workers in any language -------------------------------------------------------------------------
 
 
-def test_a_worker_keeps_steps_and_goes_on_after_them(runner: Runner, session: Session, queue: str) -> None:
+def test_a_worker_keeps_steps_and_continues_after_them(runner: Runner, session: Session, queue: str) -> None:
     send(session, queue, *(json.dumps({"crash_after": n}) for n in (0, 1, 2, 3)))
     done = runner("consume", "--type", queue, "--worker", WORKER, "--drain")
     assert done.returncode == 0, done.stderr
@@ -261,7 +261,7 @@ def test_a_line_that_is_no_question_stops_the_worker(
     assert error in row["error"]
 
 
-def test_a_worker_is_told_why_a_step_cannot_be_kept(runner: Runner, session: Session, queue: str) -> None:
+def test_a_worker_gets_the_reason_why_a_step_cannot_be_kept(runner: Runner, session: Session, queue: str) -> None:
     send(session, queue, json.dumps({"bad_name": "x" * 201}))
     done = runner("consume", "--type", queue, "--worker", WORKER, "--drain")
     assert done.returncode == 0, done.stderr

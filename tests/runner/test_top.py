@@ -143,7 +143,8 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
     id = dead(session, name, "smtp 550: no such mailbox", body)
     session.call("send_message", name, "the new one", None, 3, "group-7", "key-7", None, '{"h": 1}', "shop")
     session.call("send_message", name, "later", None, 5)
-    session.call("claim_batch", name, 1, "the-consumer")
+    [held] = session.call("claim_batch", name, 1, "the-consumer")
+    session.call("save_step", held["id"], held["batch_key"], "pack")
 
     async def steps(driver: Driver) -> None:
         await driver.find(name)
@@ -152,7 +153,7 @@ def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, 
         await driver.press("2")
         await driver.sees("the new one", "the-consumer")
         await driver.press("enter")
-        await driver.sees("active", "group-7", "key-7", "shop", "the-consumer", "lease until", '"h": 1')
+        await driver.sees("active", "group-7", "key-7", "shop", "the-consumer", "lease until", "steps  pack", '"h": 1')
         await driver.press("escape", "3")
         await driver.sees("smtp 550", str(id))
         await driver.press("enter")
@@ -243,6 +244,7 @@ def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, n
     drive(steps, (160, 30))
 
 
+@pytest.mark.level(3)
 def test_queues_are_filtered_and_sorted(drive: Run, session: Session, name: str) -> None:
     for suffix, count in (("a", 1), ("b", 3), ("c", 2)):
         session.call("send_batch", f"{name}{suffix}", "x\n" * count)

@@ -57,6 +57,7 @@ def test_uninstall_refuses_when_a_table_cannot_be_released_unless_forced(
     assert installed_database.installed() is None
 
 
+@pytest.mark.level(3)
 def test_uninstall_names_views_on_the_queue_and_needs_a_flag_to_drop_them(
     runner: Runner, table: Polled, server: Server, installed_database: Database
 ) -> None:

@@ -233,6 +233,7 @@ def test_an_upgrade_loses_nothing_and_equals_a_new_installation(
     assert install.apply(empty_database) == install.Applied()
 
 
+@pytest.mark.level(3)
 def test_an_upgrade_of_a_part_by_the_script_equals_a_new_part(
     empty_database: Database,
     server: Server,

@@ -289,10 +289,15 @@ def test_hidden_bodies_are_on_no_page(serve: Serve, session: Session, queue: str
     session.call("set_schedule", queue, queue, "0 3 * * *", SECRET)
     [dead] = session.call("peek", queue, "E", 1)
     [new] = session.call("peek", queue, "N", 1)
+    session.call("send", f"{queue}.steps", "{}")
+    [held] = session.call("claim_batch", f"{queue}.steps")
+    session.call("save_step", held["id"], held["batch_key"], "charge <b>", SECRET)
     paths = ["/", "/schedules", f"/queue?type={queue}&state=E", f"/queue?type={queue}", f"/search?q={new['id']}"]
+    paths += [f"/message?id={held['id']}"]
     paths += [f"/{page}?id={row['id']}" for page in ("message", "body") for row in (dead, new)]
     open_site = serve()
-    assert sum(SECRET in open_site.ask(path).text for path in paths) == 8
+    assert sum(SECRET in open_site.ask(path).text for path in paths) == 9
+    assert "charge &lt;b&gt;" in open_site.ask(f"/message?id={held['id']}").text
     dead_letters(session, f"{queue}.errors", f"KeyError: {SECRET}", 1)
     session.call("set_schedule", f"{queue}.long", queue, "0 3 * * *", SECRET * 10_000)
     [row] = [row for row in session.call("list_schedules", None, 20) if row["name"] == f"{queue}.long"]

@@ -71,6 +71,7 @@ def html(site: Path) -> list[str]:
     return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html")
 
 
+@pytest.mark.level(3)
 def test_each_page_has_the_version_and_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = re.compile(
         r"<(?:script|img|link rel=.?(?:stylesheet|preconnect|icon|preload).?)[^>]*(?:src|href)=.?(?:https?:)?//[^ >]*"
@@ -85,6 +86,7 @@ def test_each_page_has_the_version_and_loads_nothing_from_elsewhere(site: Path) 
     assert len(index["docs"]) > 500
 
 
+@pytest.mark.level(3)
 def test_llms_txt_lists_every_page_with_a_sentence_and_each_is_there_as_markdown(site: Path) -> None:
     listed = re.findall(r"^- \[.+?\]\((\S+?)\): (.+)$", (site / "llms.txt").read_text("utf-8"), re.M)
     assert sorted(place.replace(".md", ".html") for place, _ in listed) == html(site)
@@ -169,6 +171,7 @@ def test_no_code_is_cut_off(measured: dict[str, tuple[float, list[str]]]) -> Non
     assert {path: cut for path, (_, cut) in measured.items() if cut} == {}
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
     ("words", "found"),
     [

@@ -157,14 +157,13 @@ def test_sql_is_written_in_the_house_style() -> None:
 
 
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
-# is raised, look for what can go.
+# is raised, look for what can go. The area steps has 110 to 190 lines, and 60 in the core: steps end with their
+# message, and keep it from being rescued.
 BUDGETS = {
-    "postgresql": (9_728, 5_000),
-    "mysql": (11_830, 6_205),
-    # Of steps 57 lines are in the core: they end with their message, and keep it from being rescued. 11 lines count what a
-    # take of a fair queue has of each group.
-    "sqlserver": (11_634, 6_280),
-    "firebird": (11_610, 6_307),
+    "postgresql": (9_678, 5_000),
+    "mysql": (11_841, 6_267),
+    "sqlserver": (11_638, 6_284),  # a take of a fair queue counts its rounds together
+    "firebird": (11_846, 6_398),  # without JSON functions: the core composes steps of the archive
 }
 
 

@@ -334,6 +334,8 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         "topic": "a.b",
         "pattern": f"a.{queue.name}.#",
         "result": "r",
+        "step": "charge",
+        "seconds": 60,
     }
     if procedure == "claim_wraparound":
         queue.ring()

@@ -14,6 +14,7 @@ DECLARE c_milliseconds integer = 2000;
 DECLARE v_until timestamp;
 DECLARE v_key mq_key;
 DECLARE v_found bigint; DECLARE v_released bigint;
+DECLARE v_held smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 0);
     EXECUTE PROCEDURE imq_require_read_committed;
@@ -25,6 +26,9 @@ BEGIN
         EXECUTE PROCEDURE imq_lock_row('batch', v_key, NULL,
             MINVALUE(MAXVALUE(DATEDIFF(MILLISECOND FROM mq_utc_now() TO v_until), 0), c_milliseconds)) RETURNING_VALUES v_found;
         IF (v_found = 1) THEN
+            EXECUTE PROCEDURE imq_is_held(v_key) RETURNING_VALUES v_held;
+        -- The messages of a handler's open transaction that has saved a step stay.
+        IF (v_found = 1 AND v_held = 0) THEN
         BEGIN
             EXECUTE PROCEDURE mq_release_batch(v_key) RETURNING_VALUES v_released;
             affected = affected + v_released;

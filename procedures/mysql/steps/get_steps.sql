@@ -1,6 +1,6 @@
 -- get_steps: the steps that handlers of a message have saved, in this attempt and before it.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it)
--- Returns:     step, value, saved_at; in the order in which they were saved first
+-- Returns:     step, step_value, saved_at; in the order in which they were saved first
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; a call that finishes the message waits for it
 -- Example:     CALL mq_get_steps(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
@@ -20,6 +20,6 @@ BEGIN
     END;
     CALL imq_begin_call(0, v_own);
     CALL imq_hold_message(p_id, p_batch_key, v_lease_until, v_seconds);
-    SELECT s.step, s.value, s.saved_at FROM mq_step AS s WHERE s.id = p_id ORDER BY s.n, s.saved_at;
+    SELECT s.step, s.step_value, s.saved_at FROM mq_step AS s WHERE s.id = p_id ORDER BY s.n, s.saved_at;
     CALL imq_end_call(v_own);
 END

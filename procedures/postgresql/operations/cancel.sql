@@ -5,11 +5,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT * FROM mq.cancel(17);
-CREATE OR REPLACE FUNCTION mq.cancel(
-    p_id bigint,
-    OUT affected bigint,
-    OUT state text
-)
+CREATE OR REPLACE FUNCTION mq.cancel(p_id bigint, OUT affected bigint, OUT state text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$

@@ -4,10 +4,7 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty (the queue holds a new, active or dead message)
 -- Transaction: joins the caller's, which must be READ COMMITTED; a message that is sent at the same time is kept
 -- Example:     SELECT mq.drop_queue('email');
-CREATE OR REPLACE FUNCTION mq.drop_queue(
-    p_type text,
-    OUT known smallint
-)
+CREATE OR REPLACE FUNCTION mq.drop_queue(p_type text, OUT known smallint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 BEGIN

@@ -4,10 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT mq.get_state(17);
-CREATE OR REPLACE FUNCTION mq.get_state(
-    p_id bigint,
-    OUT state text
-)
+CREATE OR REPLACE FUNCTION mq.get_state(p_id bigint, OUT state text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     IF p_id IS NULL THEN

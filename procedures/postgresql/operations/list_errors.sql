@@ -5,10 +5,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     SELECT messages, error FROM mq.list_errors('email');
-CREATE OR REPLACE FUNCTION mq.list_errors(
-    p_type text,
-    p_size bigint DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.list_errors(p_type text, p_size bigint DEFAULT NULL) RETURNS TABLE (
     error text,
     messages bigint,
     first_at timestamptz,

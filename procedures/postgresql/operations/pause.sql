@@ -4,11 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.pause('email');
-CREATE OR REPLACE FUNCTION mq.pause(
-    p_type text,
-    OUT affected bigint,
-    OUT known smallint
-)
+CREATE OR REPLACE FUNCTION mq.pause(p_type text, OUT affected bigint, OUT known smallint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     SELECT s.known INTO known FROM mq.set_queue(p_type) AS s;

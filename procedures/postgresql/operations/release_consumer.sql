@@ -4,10 +4,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     SELECT mq.release_consumer('worker-7');
-CREATE OR REPLACE FUNCTION mq.release_consumer(
-    p_consumer text,
-    OUT affected bigint
-)
+CREATE OR REPLACE FUNCTION mq.release_consumer(p_consumer text, OUT affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$

@@ -4,11 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.resume('email');
-CREATE OR REPLACE FUNCTION mq.resume(
-    p_type text,
-    OUT affected bigint,
-    OUT known smallint
-)
+CREATE OR REPLACE FUNCTION mq.resume(p_type text, OUT affected bigint, OUT known smallint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);

@@ -11,12 +11,7 @@
 --
 -- The row at the message's position is replaced even if the position stays: a claim with an older snapshot then fails, and
 -- does not return the old body.
-CREATE OR REPLACE FUNCTION mq.update_message(
-    p_id bigint,
-    p_options text,
-    OUT affected bigint,
-    OUT state text
-)
+CREATE OR REPLACE FUNCTION mq.update_message(p_id bigint, p_options text, OUT affected bigint, OUT state text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$

@@ -4,10 +4,7 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT version FROM mq.version();
-CREATE OR REPLACE FUNCTION mq.version(
-    OUT version text,
-    OUT areas text
-)
+CREATE OR REPLACE FUNCTION mq.version(OUT version text, OUT areas text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     SELECT (array_agg(i.name ORDER BY i.applied_at DESC) FILTER (WHERE i.kind = 'release'))[1],

@@ -4,11 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
-CREATE OR REPLACE FUNCTION mq.extend_lease(
-    p_batch_key uuid,
-    p_seconds bigint DEFAULT NULL,
-    OUT affected bigint
-)
+CREATE OR REPLACE FUNCTION mq.extend_lease(p_batch_key uuid, p_seconds bigint DEFAULT NULL, OUT affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     IF p_batch_key IS NULL THEN

@@ -7,11 +7,7 @@
 --              50008 lease_lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     SELECT mq.finish_messages('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', E'{"id":17}\n{"id":18,"released":1}');
-CREATE OR REPLACE FUNCTION mq.finish_messages(
-    p_batch_key uuid,
-    p_outcomes text,
-    OUT affected bigint
-)
+CREATE OR REPLACE FUNCTION mq.finish_messages(p_batch_key uuid, p_outcomes text, OUT affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$

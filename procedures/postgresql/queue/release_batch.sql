@@ -4,10 +4,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
-CREATE OR REPLACE FUNCTION mq.release_batch(
-    p_batch_key uuid,
-    OUT affected bigint
-)
+CREATE OR REPLACE FUNCTION mq.release_batch(p_batch_key uuid, OUT affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$

@@ -4,11 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     SELECT mq.send('email', '{"to":"ada@example.org"}');
-CREATE OR REPLACE FUNCTION mq.send(
-    p_type text,
-    p_body text,
-    OUT id bigint
-)
+CREATE OR REPLACE FUNCTION mq.send(p_type text, p_body text, OUT id bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
@@ -47,11 +43,7 @@ END
 $$;
 
 -- A text without a type, such as '{}' or the parameter of most drivers, goes to the function above.
-CREATE OR REPLACE FUNCTION mq.send(
-    p_type text,
-    p_body jsonb,
-    OUT id bigint
-)
+CREATE OR REPLACE FUNCTION mq.send(p_type text, p_body jsonb, OUT id bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     id := mq.send(p_type, p_body::text);

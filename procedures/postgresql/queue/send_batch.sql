@@ -7,12 +7,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT mq.send_batch('email', E'{"to":"ada@example.org"}\n{"to":"alan@example.org"}', '{"priority": 5}');
-CREATE OR REPLACE FUNCTION mq.send_batch(
-    p_type text,
-    p_bodies text,
-    p_options text DEFAULT NULL,
-    OUT affected bigint
-)
+CREATE OR REPLACE FUNCTION mq.send_batch(p_type text, p_bodies text, p_options text DEFAULT NULL, OUT affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();

@@ -5,10 +5,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
-CREATE OR REPLACE FUNCTION mq.take_batch(
-    p_type text,
-    p_size bigint DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.take_batch(p_type text, p_size bigint DEFAULT NULL) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
     created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
     run_at timestamptz, extra text
@@ -56,11 +53,11 @@ BEGIN
             ORDER BY u.n;
         PERFORM mq_internal.complete_messages(v_queue, v_picked.picked, v_picked.attempts, mq_internal.consumer_name(NULL));
     ELSE
+        v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         -- A handler of a claim may have saved steps before it failed.
-        IF EXISTS (SELECT FROM mq.step WHERE id = ANY (v_picked.picked)) THEN
+        IF mq_internal.has_steps(v_picked.picked, v_run) THEN
             DELETE FROM mq.step WHERE id = ANY (v_picked.picked);
         END IF;
-        v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         RETURN QUERY
             -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m

@@ -1,6 +1,6 @@
 -- get_steps: the steps that handlers of a message have saved, in this attempt and before it.
 -- Arguments:   @id (the message), @batch_key (the batch key that holds it)
--- Returns:     step, value, saved_at; in the order in which they were saved first
+-- Returns:     step, step_value, saved_at; in the order in which they were saved first
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; a call that finishes the message waits for it
 -- Example:     EXEC mq.get_steps 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -18,7 +18,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.hold_message @id, @batch_key, @key OUTPUT, @lease_until OUTPUT, @seconds OUTPUT;
-        SELECT step, value, saved_at FROM mq.step WHERE id = @id ORDER BY n;
+        SELECT step, step_value, saved_at FROM mq.step WHERE id = @id ORDER BY n;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

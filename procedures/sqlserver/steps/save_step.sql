@@ -1,7 +1,7 @@
 -- save_step: keep what a step of a message's handler has done; the same step again replaces its value.
 -- Arguments:   @id (the message), @batch_key (the batch key that holds it), @step (1 to 200 characters), @value (up to 16
 --              MiB; NULL: the step has no value)
--- Returns:     saved: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost (nothing is saved)
 -- Transaction: joins the caller's: what the step did in this database commits together with its record. A call that finishes
 --              the message waits for it; a lease of which less than half is left is extended
@@ -27,13 +27,13 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq_internal.hold_message @id, @batch_key, @key OUTPUT, @lease_until OUTPUT, @seconds OUTPUT;
         -- The message's lock keeps others away from its steps.
-        UPDATE mq.step SET value = @value, saved_at = SYSUTCDATETIME() WHERE id = @id AND step = @name;
+        UPDATE mq.step SET step_value = @value, saved_at = SYSUTCDATETIME() WHERE id = @id AND step = @name;
         IF @@ROWCOUNT = 0
         BEGIN
             SELECT @count = COUNT(*) FROM mq.step WHERE id = @id;
             IF @count >= @most
                 EXEC mq_internal.raise_error 'invalid_argument', N'step: a message has at most 10,000 steps';
-            INSERT INTO mq.step (id, saved_at, step, value) VALUES (@id, SYSUTCDATETIME(), @name, @value);
+            INSERT INTO mq.step (id, saved_at, step, step_value) VALUES (@id, SYSUTCDATETIME(), @name, @value);
         END;
         -- Not at each step: a heartbeat waits for a transaction that has extended the lease.
         IF @lease_until < DATEADD(MILLISECOND, 500 * @seconds, SYSUTCDATETIME())
@@ -46,5 +46,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT CAST(1 AS bigint) AS saved;
+    SELECT CAST(1 AS bigint) AS affected;
 END;

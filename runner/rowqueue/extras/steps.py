@@ -1,4 +1,4 @@
-"""What a handler has done of a message: kept in the database, so that the next attempt goes on after it.
+"""What a handler has done of a message: kept in the database; the next attempt continues after it.
 
 `message.steps` is a `Steps`. It calls the procedures of the area `steps`, on connections of the consumer's own, or on
 one of the handler's, whose transaction then holds the work and its record.
@@ -58,9 +58,9 @@ class Steps:
         return _value(text)
 
     def sleep(self, seconds: float) -> None:
-        """Go on after `seconds`. If they are not over, put the message back until then and end the handler.
+        """Continue after `seconds`. If they are not over, put the message back until then and end the handler.
 
-        The handler then begins anew, and this call returns at once; kept steps do not run again. No attempt is counted.
+        The handler then begins again, and this call returns at once. Kept steps are not run again. No attempt counts.
         """
         self._sleeps += 1
         if self._sleep(f"sleep {self._sleeps}", seconds):
@@ -106,7 +106,7 @@ class Steps:
     # ---- the calls
 
     def _load(self, connection: Any) -> Kept:
-        return {row["step"]: row["value"] for row in self._call(connection, "get_steps")}
+        return {row["step"]: row["step_value"] for row in self._call(connection, "get_steps")}
 
     def _save(self, name: str, text: str | None, connection: Any) -> None:
         self._call(connection, "save_step", name, text)

@@ -132,6 +132,7 @@ def test_processes_share_a_database_without_a_server(tmp_path: Path, pytestconfi
     assert [process.wait(60) for process in processes] == [0, 0]
 
 
+@pytest.mark.level(3)
 def test_the_runner_works_on_a_file_that_several_processes_share(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     try:
         home, environment = firebird.programs(firebird.NEWEST), firebird.embedded(tmp_path)

@@ -285,6 +285,7 @@ def test_a_search_by_group_reads_ten_thousand_of_each_state(server: Server, back
         assert count < 130_000
 
 
+@pytest.mark.level(3)
 def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, backlog: str) -> None:
     with server.client(backlog) as connection:
         count, [found] = rows_read(connection, "list_errors('q', NULL)")

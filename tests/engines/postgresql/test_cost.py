@@ -215,6 +215,7 @@ def fill(connection: Connection, type: str) -> None:
         connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\n', 10000), E'\n'))", [type])
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
     "call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20)", "claim_wraparound(%s, 20)", "take_batch(%s, 20)"]
 )

@@ -31,6 +31,7 @@ BEGIN
     BEGIN
         DELETE FROM mq_message WHERE id = :p_id;
         DELETE FROM mq_result WHERE id = :p_id;
+        DELETE FROM mq_step WHERE id = :p_id;
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN

@@ -29,6 +29,7 @@ BEGIN
     IF (v_replace = 1) THEN
     BEGIN
         UPDATE mq_message SET run_at = :p_run_at, priority = :p_priority, body = :p_body, headers = :p_headers WHERE id = :p_id;
+        DELETE FROM mq_step WHERE id = :p_id;
         v_priority = p_priority;
         v_attempts = 0;
         v_error = NULL;

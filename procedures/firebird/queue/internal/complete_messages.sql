@@ -10,6 +10,7 @@ CREATE OR ALTER PROCEDURE imq_complete_messages (
 AS
 DECLARE v_until timestamp;
 DECLARE v_done integer = 0;
+DECLARE v_has_steps smallint;
 DECLARE v_id bigint;
 DECLARE v_type mq_name; DECLARE v_group_key mq_name; DECLARE v_dedup_key mq_name;
 BEGIN
@@ -19,15 +20,18 @@ BEGIN
         BEGIN
             SELECT id FROM mq_message WHERE id = :p_id FOR UPDATE WITH LOCK INTO v_id;
             INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                dedup_key, source, consumer, result)
+                dedup_key, source, consumer, result, steps)
             SELECT m.id, :p_done_at, m.created_at, m.priority, :p_attempt, m.type, m.body, m.headers, m.group_key, m.dedup_key,
-                m.source, :p_consumer, r.result
+                m.source, :p_consumer, r.result, IIF(m.has_steps = 1, imq_steps_json(m.id), NULL)
             FROM mq_message AS m
             LEFT JOIN mq_result AS r ON r.id = m.id
             WHERE m.id = :p_id;
             DELETE FROM mq_result WHERE id = :p_id;
         END
-        DELETE FROM mq_message WHERE id = :p_id RETURNING type, group_key, dedup_key INTO v_type, v_group_key, v_dedup_key;
+        DELETE FROM mq_message WHERE id = :p_id RETURNING type, group_key, dedup_key, has_steps
+        INTO v_type, v_group_key, v_dedup_key, v_has_steps;
+        IF (v_has_steps = 1) THEN
+            DELETE FROM mq_step WHERE id = :p_id;
         v_done = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
             GDSCODE unique_key_violation, GDSCODE no_dup DO

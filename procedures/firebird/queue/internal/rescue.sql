@@ -1,12 +1,13 @@
 -- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
 --         attempts are used up.
--- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
+-- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending, and
+--              those with a message of which an open transaction has saved a step
 CREATE OR ALTER PROCEDURE imq_rescue (p_type mq_name, p_batches integer)
 RETURNS (rescued bigint)
 AS
 DECLARE v_now timestamp;
 DECLARE v_max_attempts integer; DECLARE v_mine integer; DECLARE v_limit integer;
-DECLARE v_grouped smallint; DECLARE v_attempt smallint;
+DECLARE v_grouped smallint; DECLARE v_attempt smallint; DECLARE v_held smallint;
 DECLARE v_key mq_key;
 DECLARE v_consumer mq_name;
 DECLARE v_id bigint;
@@ -22,6 +23,9 @@ BEGIN
         INTO v_key, v_consumer
     DO
     BEGIN
+        EXECUTE PROCEDURE imq_is_held(v_key) RETURNING_VALUES v_held;
+        v_mine = 0;
+        IF (v_held = 0) THEN
         BEGIN
             -- Check the lease again: a heartbeat may have extended it.
             v_id = NULL;

@@ -54,7 +54,7 @@ BEGIN
             CALL imq_issue_tickets(p_type, v_groups);
         END IF;
         CALL imq_delete_results(v_gone);
-        CALL imq_delete_steps(v_gone);
         CALL imq_delete_messages(v_gone);
+        CALL imq_move_steps(v_gone, NULL);
     END IF;
 END

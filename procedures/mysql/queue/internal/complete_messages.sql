@@ -14,21 +14,18 @@ BEGIN
     END IF;
     IF p_on_complete = 'archive' THEN
         INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
-            dedup_key, source, consumer, result, steps)
+            dedup_key, source, consumer, result)
         SELECT m.id, v_now, m.created_at, m.priority, j.attempt, MONTH(v_now), m.type, m.body, m.headers, m.group_key,
-            m.dedup_key, m.source, p_consumer, k.result, (
-                SELECT CONCAT('[', GROUP_CONCAT('{"step":', JSON_QUOTE(s.step), ',"value":', COALESCE(JSON_QUOTE(s.value), 'null'),
-                    ',"saved_at":"', s.saved_at, '"}' ORDER BY s.n), ']')
-                FROM mq_step AS s FORCE INDEX (PRIMARY) WHERE s.id = j.id
-            )
+            m.dedup_key, m.source, p_consumer, k.result
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
         CALL imq_delete_results(p_items);
     END IF;
-    CALL imq_delete_steps(p_items);
     IF p_grouped THEN
         CALL imq_free_groups(p_type, p_items);
     END IF;
     CALL imq_delete_messages(p_items);
+    -- Only now: that has waited for a transaction that was saving a step.
+    CALL imq_move_steps(p_items, IF(p_on_complete = 'archive', MONTH(v_now), NULL));
 END

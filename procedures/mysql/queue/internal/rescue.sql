@@ -29,13 +29,13 @@ BEGIN
         IF v_key IS NULL THEN
             LEAVE rescue;
         END IF;
-        SET p_batches = p_batches - 1;
         CALL imq_count_free(v_items, v_free);
         IF v_free < JSON_LENGTH(v_items) THEN
             -- A handler's open transaction has saved a step.
             SET v_held = CONCAT(v_held, v_key);
             ITERATE rescue;
         END IF;
+        SET p_batches = p_batches - 1;
         DELETE FROM mq_batch WHERE batch_key = v_key;
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
         -- dead-lettered.

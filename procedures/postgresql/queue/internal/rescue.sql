@@ -4,19 +4,23 @@ LANGUAGE plpgsql AS $$
 DECLARE
     -- A variable: a comparison with a volatile function cannot use an index.
     v_now timestamptz := clock_timestamp();
+    -- Fetched one by one: a batch that is held does not count, and the rows of a FOR loop would be locked in advance.
+    c_expired CURSOR FOR
+        SELECT batch_key, consumer, ids, attempts FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now
+        ORDER BY type, lease_until
+        FOR UPDATE SKIP LOCKED;
     v_batch record;
     v_ids bigint[];
     v_attempts smallint[];
     v_count bigint := 0;
 BEGIN
-    FOR v_batch IN
-        SELECT batch_key, consumer, ids, attempts FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now
-        ORDER BY type, lease_until
-        LIMIT p_batches
-        FOR UPDATE SKIP LOCKED
-    LOOP
+    OPEN c_expired;
+    WHILE p_batches > 0 LOOP
+        FETCH c_expired INTO v_batch;
+        EXIT WHEN NOT FOUND;
         -- A handler's open transaction that has saved a step locks its message.
         CONTINUE WHEN mq_internal.is_held(v_batch.ids);
+        p_batches := p_batches - 1;
         DELETE FROM mq.batch WHERE batch_key = v_batch.batch_key;
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
         -- dead-lettered.
@@ -37,6 +41,7 @@ BEGIN
         END IF;
         v_count := v_count + cardinality(v_batch.ids);
     END LOOP;
+    CLOSE c_expired;
     RETURN v_count;
 END
 $$;

@@ -5,7 +5,7 @@ CREATE OR ALTER PROCEDURE mq_internal.complete_messages
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1000;
-    DECLARE @ordered bit, @grouped bit, @on_complete varchar(7), @saved bigint;
+    DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
     DECLARE @done mq.items;
     SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq_internal.policy(@type);
     SET @count = 0;
@@ -26,19 +26,10 @@ BEGIN
         BEGIN
             IF @on_complete = 'archive'
             BEGIN
-                -- Few messages have steps: to look for those of each would cost the others more than this read.
-                SET @saved = NULL;
-                SELECT TOP (1) @saved = s.id
-                FROM @done AS d
-                INNER JOIN mq.step AS s ON s.id = d.id
-                OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                    dedup_key, source, consumer, result, steps)
+                    dedup_key, source, consumer, result)
                 SELECT m.id, @now, m.created_at, m.priority, d.attempts, m.type, m.body, m.headers, m.group_key, m.dedup_key,
-                    m.source, @consumer, k.result, CASE WHEN @saved IS NOT NULL THEN (
-                        SELECT s.step, s.value, s.saved_at FROM mq.step AS s WHERE s.id = d.id ORDER BY s.n
-                        FOR JSON PATH, INCLUDE_NULL_VALUES
-                    ) END
+                    m.source, @consumer, k.result
                 FROM @done AS d
                 INNER JOIN mq.message AS m ON m.id = d.id
                 LEFT JOIN mq.result AS k ON k.id = d.id
@@ -50,8 +41,20 @@ BEGIN
             ELSE IF @grouped = 1
                 EXEC mq_internal.issue_tickets @type, @done, 1;
             EXEC mq_internal.delete_messages @done;
-            -- After it, which waits for a transaction that is saving a step.
-            EXEC mq_internal.forget_steps @done;
+            -- After it, which waits for a transaction that is saving a step. Few messages have steps.
+            IF EXISTS (SELECT 1 FROM @done AS d INNER JOIN mq.step AS s ON s.id = d.id)
+            BEGIN
+                IF @on_complete = 'archive'
+                    UPDATE a SET steps = (
+                        SELECT s.step, s.step_value AS value, CONVERT(varchar(33), s.saved_at, 126) + 'Z' AS saved_at
+                        FROM mq.step AS s WHERE s.id = a.id ORDER BY s.n FOR JSON PATH, INCLUDE_NULL_VALUES
+                    )
+                    FROM @done AS d
+                    INNER JOIN mq.archive AS a ON a.id = d.id
+                    WHERE EXISTS (SELECT 1 FROM mq.step AS s WHERE s.id = d.id)
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                EXEC mq_internal.forget_steps @done;
+            END;
         END;
     END;
 END;

@@ -17,13 +17,13 @@ BEGIN
     INSERT INTO @expired (n, batch_key)
     SELECT ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key), b.batch_key
     FROM (
-        SELECT TOP (@batches) batch_key, lease_until
+        SELECT TOP (@batches + 1000) batch_key, lease_until
         FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND lease_until <= @now
         ORDER BY lease_until
     ) AS b;
     SET @last = @@ROWCOUNT;
-    WHILE @n < @last
+    WHILE @n < @last AND @batches > 0 -- one that is held does not count
     BEGIN
         SET @n = @n + 1;
         SET @key = NULL;
@@ -38,6 +38,7 @@ BEGIN
         EXEC mq_internal.is_held @key, @held OUTPUT;
         IF @held = 1
             CONTINUE;
+        SET @batches = @batches - 1;
         DELETE FROM mq.batch WHERE batch_key = @key;
         IF @counted = 1 OR @in_groups = 1
             EXEC mq_internal.free_places @type, @key, NULL, @counted, @in_groups;

@@ -44,6 +44,7 @@ _WAITING = {
         "publish",
         "publish_with",
         "set_result",
+        "save_step",
     ),
     *("set_schedule", "drop_schedule", "run_schedule"),
 }

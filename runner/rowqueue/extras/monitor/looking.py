@@ -23,6 +23,7 @@ SIZE = 50
 QUEUES = 100  # queues of an overview; a search finds the others
 MOST_ROWS = 500  # of a list
 MOST_OF_ONE = 10_000  # consumers of a queue: it cannot have more
+MOST_STEPS = 20  # of a message
 FEW_QUEUES = 10  # whose consumers are read queue by queue
 # With more queues than this, an overview reads only the last minutes: the last hour of all would be a million rows.
 WHOLE_HOUR = 1_000
@@ -128,11 +129,15 @@ class QueueDetail:
 
 @dataclass(frozen=True)
 class MessageDetail:
-    """One message: its row of find_messages, None when it no longer exists, and its row of get_result, or None."""
+    """One message: its row of find_messages, None when it no longer exists, its row of get_result, or None, its steps.
+
+    `steps`: those that were kept last, in their order.
+    """
 
     now: datetime
     message: Row | None
     result: Row | None
+    steps: list[Row]
     left_out: list[str]
     absent: list[str]
     failed: dict[str, str]
@@ -237,9 +242,10 @@ def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> Message
     found = looking.rows("message", "find_messages", None, options(id=id), 1, body_length)
     looking.raise_if_nothing("message")
     result = looking.rows("result", "get_result", id)
+    steps = looking.rows("steps", "list_steps", id, MOST_STEPS)[::-1]
     message, done = found[0] if found else None, result[0] if result else None
     left_out, absent = list(looking.left_out), list(looking.absent)
-    return MessageDetail(looking.session.now(), message, done, left_out, absent, looking.failed)
+    return MessageDetail(looking.session.now(), message, done, steps, left_out, absent, looking.failed)
 
 
 def search(

@@ -91,6 +91,10 @@ class Workers(Handler):
             slot.deaths = 0
             self._has_answered = True
 
+        def reply(question: Question) -> str:
+            slot.asks = True
+            return _reply(waiting[question.id], question)
+
         conversation = slot.conversation
         try:
             if conversation is not None and not conversation.is_ready():
@@ -100,7 +104,7 @@ class Workers(Handler):
             if conversation is None:
                 conversation = slot.conversation = Conversation(self._command, self._timeout)
                 self._running.add(conversation)
-            conversation.exchange(messages, note, lambda question: _reply(waiting[question.id], question))
+            conversation.exchange(messages, note, reply)
         except Exception as error:  # Broken, or a system call that failed
             if conversation is not None:
                 self._running.discard(conversation)
@@ -165,10 +169,11 @@ class _Slot:
         self.deaths = 0
         self.next_start = 0.0
         self.turn = 1  # messages
+        self.asks = False  # it waits for replies, and must not find a message instead
 
     def took(self, count: int, seconds: float) -> None:
         """Note how long a turn took."""
-        self.turn = max(1, min(int(AHEAD * count / max(seconds, 1e-9)), GROWTH * count))
+        self.turn = 1 if self.asks else max(1, min(int(AHEAD * count / max(seconds, 1e-9)), GROWTH * count))
 
     def died(self) -> None:
         """Note that the process died: the wait before a restart grows each time."""

@@ -106,6 +106,7 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         "consumer": row["consumer"],
         "batch key": row["batch_key"],
         "lease until": moment(row["lease_until"], now),
+        "steps": "\n".join(f"{step['step']}, {moment(step['saved_at'], now)}" for step in detail.steps),
         "error": row["error"],
         "result": detail.result["result"] if detail.result else None,
     }
