@@ -162,7 +162,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 BUDGETS = {
     "postgresql": (9_678, 5_000),
     "mysql": (11_841, 6_267),
-    "sqlserver": (11_620, 6_265),
+    "sqlserver": (11_643, 6_289),  # a take of a fair queue counts its rounds together
     "firebird": (11_846, 6_398),  # without JSON functions: the core composes steps of the archive
 }
 

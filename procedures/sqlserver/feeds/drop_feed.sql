@@ -13,16 +13,15 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @count bigint, @detail nvarchar(2000), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @id nvarchar(400), @count bigint, @detail nvarchar(2000), @quoted nvarchar(600), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq_internal.require_name 'feed', @feed, 0;
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @detail = mq_internal.missing_rights(t.quoted, 1, 0)
-        FROM mq.feed AS f
-        CROSS APPLY (SELECT CONCAT(QUOTENAME(f.table_schema), N'.', QUOTENAME(f.table_name)) AS quoted) AS t
-        WHERE f.name = @id AND mq_internal.table_facts(t.quoted) <> 0;
+        SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)) FROM mq.feed WHERE name = @id;
+        IF mq_internal.table_facts(@quoted) <> 0
+            SET @detail = mq_internal.missing_rights(@quoted, 1, 0);
         IF @detail IS NOT NULL
             EXEC mq_internal.raise_error 'unsuitable_table', @detail;
         -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.

@@ -10,6 +10,12 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
-    SELECT (SELECT TOP (1) name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC) AS version,
-        STUFF((SELECT N',' + name FROM mq.installed WHERE kind = 'area' ORDER BY name FOR XML PATH(N'')), 1, 1, N'') AS areas;
+    DECLARE @areas nvarchar(max), @next nvarchar(200) = N'';
+    -- One after the other: STRING_AGG exists only from 2017 on.
+    WHILE @next IS NOT NULL
+    BEGIN
+        SET @next = (SELECT MIN(name) FROM mq.installed WHERE kind = 'area' AND name > @next);
+        SET @areas = COALESCE(@areas + N',' + @next, @next, @areas);
+    END;
+    SELECT (SELECT TOP (1) name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC) AS version, @areas AS areas;
 END;

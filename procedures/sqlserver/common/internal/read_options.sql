@@ -27,7 +27,7 @@ RETURN
             CASE
                 WHEN k.value = N'time' AND o.value COLLATE Latin1_General_100_BIN2 LIKE N'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][T ]%'
                     AND (o.value COLLATE Latin1_General_100_BIN2 LIKE N'%[0-9]Z'
-                        OR o.value COLLATE Latin1_General_100_BIN2 LIKE N'%[0-9][+-][0-9][0-9]:[0-9][0-9]')
+                        OR o.value COLLATE Latin1_General_100_BIN2 LIKE N'%[0-9][-+][0-9][0-9]:[0-9][0-9]')
                     THEN CAST(SWITCHOFFSET(TRY_CAST(REPLACE(o.value, N'Z', N'+00:00') AS datetimeoffset(7)), '+00:00') AS datetime2(7))
             END AS moment
         FROM mq_internal.read_object(@options) AS o

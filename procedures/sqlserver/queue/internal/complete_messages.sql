@@ -5,7 +5,7 @@ CREATE OR ALTER PROCEDURE mq_internal.complete_messages
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1000;
-    DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
+    DECLARE @ordered bit, @grouped bit, @on_complete varchar(7), @saved bigint;
     DECLARE @done mq.items;
     SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq_internal.policy(@type);
     SET @count = 0;
@@ -42,7 +42,12 @@ BEGIN
                 EXEC mq_internal.issue_tickets @type, @done, 1;
             EXEC mq_internal.delete_messages @done;
             -- After it, which waits for a transaction that is saving a step. Few messages have steps.
-            IF EXISTS (SELECT 1 FROM @done AS d INNER JOIN mq.step AS s ON s.id = d.id)
+            SET @saved = NULL;
+            SELECT TOP (1) @saved = s.id
+            FROM @done AS d
+            INNER JOIN mq.step AS s ON s.id = d.id
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            IF @saved IS NOT NULL
             BEGIN
                 IF @on_complete = 'archive'
                     UPDATE a SET steps = (
@@ -50,7 +55,7 @@ BEGIN
                         FROM mq.step AS s WHERE s.id = a.id ORDER BY s.n FOR JSON PATH, INCLUDE_NULL_VALUES
                     )
                     FROM @done AS d
-                    INNER JOIN mq.archive AS a ON a.id = d.id
+                    INNER JOIN mq.archive AS a WITH (ROWLOCK) ON a.completed_at = @now AND a.id = d.id
                     WHERE EXISTS (SELECT 1 FROM mq.step AS s WHERE s.id = d.id)
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                 EXEC mq_internal.forget_steps @done;

@@ -36,7 +36,7 @@ BEGIN
     DECLARE @last_priority int = -32768, @last_lane nvarchar(37) = N'', @last_run_at datetime2(7) = '0001-01-01', @last_id bigint = 0;
     -- The group.
     DECLARE @group_key nvarchar(400), @resource nvarchar(255), @got int, @changed bit, @put_off bit, @want int, @took int;
-    DECLARE @weight int, @places int, @rate int, @seconds int, @tokens int, @full_at datetime2(6), @now datetime2(6);
+    DECLARE @weight int, @places int, @had int, @rate int, @seconds int, @tokens int, @full_at datetime2(6), @now datetime2(6);
     DECLARE @first bigint, @before bigint, @last bigint, @head bigint, @attempts smallint, @run_at datetime2(7);
     -- In a fair queue: the position of the priority, what is left of the turn there, and the last lane that was served.
     DECLARE @until nvarchar(37), @wrapped bit, @consumer nvarchar(400), @n_old bigint, @lane_old nvarchar(37), @taken_old int, @round bigint;
@@ -53,6 +53,8 @@ BEGIN
         group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, what int NOT NULL, nth int NOT NULL
     );
     DECLARE @used TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
+    -- What a take of a fair queue has of each group, in all rounds: no row of mq.group_lock shows it.
+    DECLARE @mine TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, took int NOT NULL);
     DECLARE @held TABLE (n int NOT NULL PRIMARY KEY, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
     DECLARE @some mq.items, @taken mq.items, @again mq.items, @heads mq.items, @spent mq.places;
     SET @count = 0;
@@ -179,7 +181,9 @@ BEGIN
                 SET @turn = CASE WHEN @continued = 1 AND @rest < @weight THEN @rest ELSE @weight END;
                 SELECT @want = CASE WHEN @turn < @want THEN @turn ELSE @want END, @moment = DATEADD(MICROSECOND, @count, @start);
             END;
-            IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
+            SET @had = COALESCE((SELECT took FROM @mine WHERE group_key = @group_key), 0);
+            IF (@places > 0 AND @had >= @places)
+                OR EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
                 SET @want = 0;
             IF @want > 0 AND EXISTS (SELECT * FROM @seen WHERE what = 3 AND group_key = @group_key)
                 -- Sent before their sender could see that the queue is grouped. A call that erases a message locks it
@@ -201,7 +205,8 @@ BEGIN
                 EXEC mq_internal.forget_freed @type, @group_key, @changed OUTPUT;
                 -- Read without locks: a session that changes these rows holds the group's lock.
                 IF @places > 0
-                    SELECT @want = CASE WHEN COUNT(*) > @places THEN 0 WHEN @places - COUNT(*) < @want THEN @places - COUNT(*) ELSE @want END
+                    SELECT @want = CASE WHEN COUNT(*) + @had > @places THEN 0
+                        WHEN @places - @had - COUNT(*) < @want THEN @places - @had - COUNT(*) ELSE @want END
                     FROM mq.group_lock WITH (READUNCOMMITTED)
                     WHERE type = @type AND group_key = @group_key AND blocks = 0;
             END;
@@ -324,6 +329,11 @@ BEGIN
             INNER JOIN mq.message AS m ON m.id = t.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             SET @took = @@ROWCOUNT;
+            IF @fair = 1 AND @take = 1
+            BEGIN
+                DELETE FROM @mine WHERE group_key = @group_key;
+                INSERT INTO @mine (group_key, took) VALUES (@group_key, @had + @took);
+            END;
             IF @fair = 1 AND @took > 1
                 -- Drop all their tickets. Otherwise the next round would find one of them, and no other of the group.
                 INSERT INTO @spent (priority, lane, run_at, id)

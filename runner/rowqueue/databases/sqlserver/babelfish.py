@@ -32,11 +32,11 @@ def replacing(batch: str) -> list[str]:
         "REPLACE(REPLACE(REPLACE(REPLACE(j.value, N'\\\\', NCHAR(1)), N'\\\"', N'\"'), N'\\/', N'/'), NCHAR(1), N'\\')"
         " COLLATE Latin1_General_100_BIN2 AS line",
     )
-    # It reads a time with its zone in one form only, and a set of LIKE must not begin with a sign.
+    # It reads a time with its zone in one form only, and only without TRY.
     batch = batch.replace(
         "TRY_CAST(REPLACE(o.value, N'Z', N'+00:00') AS datetimeoffset(7))",
         "CAST(REPLACE(REPLACE(REPLACE(o.value, N'Z', N'+00:00'), N'+', N' +'), N'T', N' ') AS datetimeoffset(7))",
-    ).replace("[+-]", "_")
+    )
     # After a query it refuses another isolation level; its reads never wait.
     batch = batch.replace("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;", "SET NOCOUNT ON;")
     # It has no security policies.
