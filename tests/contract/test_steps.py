@@ -7,7 +7,7 @@ from datetime import datetime
 from threading import Thread
 
 import pytest
-from rowqueue.databases import QueueError
+from rowqueue.databases import Conflict, QueueError
 from servers import Server
 from support.crowd import insert
 from support.outcomes import done
@@ -110,6 +110,39 @@ def test_a_finish_waits_for_a_step_that_is_being_saved(
     for row in rows:
         times = [datetime.fromisoformat(step["saved_at"]) for step in json.loads(row["steps"])]
         assert times == sorted(times) and abs((times[0] - q.session.now()).total_seconds()) < 30
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_release_by_an_operator_waits_for_a_step_that_is_being_saved(q: Queue, other: Queue, commits: bool) -> None:
+    """Otherwise another consumer would do the step's work again before it is committed."""
+    id = q.send()
+    key = q.claim_key()
+    claimed = []
+
+    def release() -> None:
+        while True:
+            try:
+                assert other.one("release_batch", key) == 1
+                break
+            except Conflict:  # Firebird waits for two seconds
+                pass
+        again = other.claim_key()
+        claimed.extend(names(other, id, again))
+
+    releasing = Thread(target=release)
+    try:
+        with q.session.transaction():
+            q.one("save_step", id, key, "a")
+            releasing.start()
+            time.sleep(0.5)
+            assert releasing.is_alive() and claimed == []
+            if not commits:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    releasing.join(20)
+    assert not releasing.is_alive()
+    assert claimed == ([("a", None)] if commits else [])
 
 
 def test_a_snoozed_message_counts_no_attempt_and_keeps_its_steps(q: Queue) -> None:

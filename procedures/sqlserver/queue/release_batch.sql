@@ -2,7 +2,7 @@
 -- Arguments:   @batch_key (the key that the claim returned)
 -- Returns:     affected: messages released; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
+-- Transaction: joins the caller's; waits for a transaction that has saved a step
 -- Example:     EXEC mq.release_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
 CREATE OR ALTER PROCEDURE mq.release_batch
     @batch_key nvarchar(max)
@@ -19,7 +19,15 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq_internal.drop_batch @key, @type OUTPUT, @consumer OUTPUT, @seconds OUTPUT;
         IF @type IS NOT NULL
+        BEGIN
+            -- A handler's open transaction may have saved a step: others would not see it, and do its work again.
+            SELECT @count = COUNT(*)
+            FROM mq.claimed AS c
+            INNER JOIN mq.message AS m WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) ON m.id = c.id
+            WHERE c.batch_key = @key
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             EXEC mq_internal.put_back @key, @type, -1, @count OUTPUT;
+        END;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
