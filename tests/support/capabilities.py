@@ -608,6 +608,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {
             "test_lost_batch_is_not_finished_and_its_rest_not_started",
+            "test_neighbours_in_the_batch_and_heartbeats_do_not_wait_for_the_transaction_of_a_step",
             "test_memory_stays_flat_over_a_long_backlog",
             "test_transaction_finishes_a_busy_queue_with_several_workers",
             "test_the_quick_start_delivers_retries_discards_and_redrives",
