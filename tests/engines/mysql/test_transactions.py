@@ -108,6 +108,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
         "complete": (id, key),
         "fail": (id, key),
         "dead_letter": (id, key),
+        "snooze": (id, key, 60),
         "count_attempt": (ready,),
     }
 
