@@ -344,6 +344,7 @@ def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, An
         "complete": (id, key),
         "fail": (id, key),
         "dead_letter": (id, key),
+        "snooze": (id, key, 60),
         "count_attempt": (ready,),
     }
 
@@ -454,7 +455,12 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
     """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
     known: dict[str, Any] = dict.fromkeys(("cancel", "redrive", "count_attempt"), 1)
     known |= dict.fromkeys(("complete", "fail", "dead_letter"), (1, NO_KEY))
-    known |= {"purge": (queue, "N"), "cancel_key": (queue, "d"), "update_message": (1, '{"priority":1}')}
+    known |= {
+        "snooze": (1, NO_KEY, 60),
+        "purge": (queue, "N"),
+        "cancel_key": (queue, "d"),
+        "update_message": (1, '{"priority":1}'),
+    }
     arguments = known.get(procedure)
     if arguments is None:
         takes_key = contract.load().procedures[procedure].arguments[0].name == "batch_key"

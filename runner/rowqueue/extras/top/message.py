@@ -111,7 +111,7 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         "result": detail.result["result"] if detail.result else None,
     }
     if detail.absent:
-        lines["result"] = how_to_add(detail.absent)
+        lines["left out"] = how_to_add(detail.absent)
     text = Text()
     for name, value in lines.items():
         if value not in (None, ""):
