@@ -43,7 +43,7 @@ whole: BEGIN
     IF v_replace THEN
         UPDATE mq_message SET run_at = p_run_at, sent_run_at = NULL, priority = p_priority, body = p_body, headers = p_headers
         WHERE id = p_id;
-        CALL imq_move_steps(CONCAT('[[', p_id, ']]'), NULL);
+        DELETE FROM mq_step WHERE id = p_id;
         SET v_priority = p_priority, v_attempts = 0, v_error = NULL;
     ELSE
         UPDATE mq_message SET run_at = p_run_at, sent_run_at = NULL WHERE id = p_id;

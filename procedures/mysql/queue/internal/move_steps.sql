@@ -3,16 +3,15 @@
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_move_steps(IN p_items longtext CHARACTER SET utf8mb4, IN p_month tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
     DECLARE v_some bigint;
-    -- Read first, without locks: few messages have steps, and most queues have none. A snapshot could hide them.
+    -- Read first, without locks: few messages have steps, and most queues have none.
     SELECT MIN(id) INTO v_some FROM mq_step;
     IF v_some IS NOT NULL THEN
         SELECT MIN(k.id) INTO v_some
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_step AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
     END IF;
-    IF v_some IS NOT NULL OR v_level NOT IN ('READ-COMMITTED', 'READ-UNCOMMITTED') THEN
+    IF v_some IS NOT NULL THEN
         IF p_month IS NOT NULL THEN
             IF @@SESSION.group_concat_max_len < 1073741824 THEN
                 SET SESSION group_concat_max_len = 1073741824;
