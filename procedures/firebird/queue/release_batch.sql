@@ -14,7 +14,6 @@ DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_seconds integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_id bigint;
-DECLARE v_until timestamp; DECLARE v_held smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
@@ -30,19 +29,7 @@ BEGIN
         DO
         BEGIN
             -- A handler's open transaction may have saved a step: others would not see it, and do its work again.
-            v_held = 1;
-            v_until = NULL;
-            WHILE (v_held = 1) DO
-            BEGIN
-                SELECT id FROM mq_message WHERE id = :v_id FOR UPDATE WITH LOCK INTO v_id;
-                v_held = 0;
-                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                BEGIN
-                    EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
-                    IF (v_until IS NULL) THEN
-                        EXCEPTION;
-                END
-            END
+            EXECUTE PROCEDURE imq_lock_message(v_id);
             EXECUTE PROCEDURE imq_put_back(v_type, v_id, v_attempt - 1, v_grouped);
             DELETE FROM mq_claimed WHERE CURRENT OF held;
             affected = affected + 1;

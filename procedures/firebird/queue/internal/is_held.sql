@@ -12,13 +12,7 @@ BEGIN
         WHERE b.batch_key = :p_batch_key
         INTO v_id
     DO
-    BEGIN
-        BEGIN
-            SELECT id FROM mq_message WHERE id = :v_id FOR UPDATE WITH LOCK INTO v_id;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                held = 1;
-        END
-        IF (held = 1) THEN
-            LEAVE;
-    END
+        SELECT id FROM mq_message WHERE id = :v_id FOR UPDATE WITH LOCK INTO v_id;
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        held = 1;
 END

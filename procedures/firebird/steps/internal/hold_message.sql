@@ -10,23 +10,12 @@
 CREATE OR ALTER PROCEDURE imq_hold_message (p_id bigint, p_batch_key mq_argument, p_lock smallint)
 RETURNS (lease_until timestamp, lease_seconds integer)
 AS
-DECLARE v_id bigint;
-DECLARE v_until timestamp;
 BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
-    WHILE (p_lock = 1) DO
-    BEGIN
-        SELECT id FROM mq_message WHERE id = :p_id FOR UPDATE WITH LOCK INTO v_id;
-        p_lock = 0;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-        BEGIN
-            EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
-            IF (v_until IS NULL) THEN
-                EXCEPTION;
-        END
-    END
+    IF (p_lock = 1) THEN
+        EXECUTE PROCEDURE imq_lock_message(p_id);
     SELECT b.lease_until, b.lease_seconds FROM mq_batch AS b
     WHERE b.batch_key = :p_batch_key
         AND (b.id = :p_id OR EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key AND c.id = :p_id))
