@@ -6,15 +6,13 @@ AsyncConnection or AsyncSession of SQLAlchemy. docs/languages/python.md lists th
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from inspect import iscoroutinefunction
+from typing import Any, Concatenate
 
 from . import requests, tracing
-from .calling import read, with_connection
+from .calling import P, T, read, with_connection
 from .databases import applications
 from .requests import Request
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
@@ -47,3 +45,5 @@ take_batch = _calling(requests.take_batch)
 cancel = _calling(requests.cancel)
 get_state = _calling(requests.get_state)
 get_result = _calling(requests.get_result)
+
+__all__ = sorted(name for name, value in globals().items() if iscoroutinefunction(value))
