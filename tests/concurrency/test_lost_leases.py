@@ -8,7 +8,7 @@ from typing import Any
 
 from rowqueue.databases import Conflict, LeaseLost, QueueError, Session
 from servers import Server
-from support.crowd import Crowd, Ledger, Member, numbers
+from support.crowd import Crowd, Ledger, Member, end_lease, numbers
 from support.outcomes import dead_letter, done
 
 MESSAGES = 60
@@ -55,12 +55,6 @@ def outcome(session: Session, way: str, row: dict[str, Any]) -> None:
         session.call("fail", id, key, "busy", 0)
     elif way == "dead_letter":
         session.call("dead_letter", id, key, f"attempt {row['attempt']}")
-
-
-def end_lease(session: Session, batches: str, key: Any) -> None:
-    """As if the second of the shortest lease were over."""
-    with session.transaction() as connection:
-        connection.cursor().execute(f"UPDATE {batches} SET lease_until = claimed_at WHERE batch_key = '{key}'")
 
 
 def consume(member: Member, type: str, ledger: Ledger, batches: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rowqueue.databases import Conflict, Disconnected, LeaseLost, QueueError, Session
 from servers import Server
-from support.crowd import Crowd, Ledger, Member, insert, numbers
+from support.crowd import Crowd, Ledger, Member, end_lease, insert, numbers
 from support.waiting import until
 
 MESSAGES = 40
@@ -25,12 +25,6 @@ Look = Callable[[str], dict[str, int]]
 
 class _GivesUp(Exception):
     """The handler rolls its transaction back."""
-
-
-def end_lease(session: Session, batches: str, key: Any) -> None:
-    """As if the second of the shortest lease were over."""
-    with session.transaction() as connection:
-        connection.cursor().execute(f"UPDATE {batches} SET lease_until = claimed_at WHERE batch_key = '{key}'")
 
 
 def handle(member: Member, row: dict[str, Any], ledger: Ledger, batches: str, chance: random.Random) -> None:
