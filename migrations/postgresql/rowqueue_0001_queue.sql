@@ -178,6 +178,8 @@ CREATE TABLE mq.result (
     result text NOT NULL
 );
 
+COMMENT ON TABLE mq.result IS 'Results of messages that are not archived yet.';
+
 CREATE TABLE mq.step (
     id bigint NOT NULL,
     n bigint GENERATED ALWAYS AS IDENTITY,
@@ -188,8 +190,6 @@ CREATE TABLE mq.step (
 );
 
 COMMENT ON TABLE mq.step IS 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
-
-COMMENT ON TABLE mq.result IS 'Results of messages that are not archived yet.';
 
 -- One partition per month of the year, all created here: completing messages never runs DDL, and purge can TRUNCATE a
 -- month if all its rows are of one queue and old enough.
