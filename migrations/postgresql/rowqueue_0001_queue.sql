@@ -92,10 +92,13 @@ CREATE TABLE mq.message (
     headers text,
     group_key text COLLATE "C",
     dedup_key text COLLATE "C",
-    source text
+    source text,
+    cancelled_at timestamptz
 );
 
 COMMENT ON TABLE mq.message IS 'Every live message, written once and deleted once. See the view mq.message_state.';
+
+COMMENT ON COLUMN mq.message.cancelled_at IS 'When an active message was cancelled: it is deleted when its attempt ends in any way.';
 
 -- Only messages with a dedup_key are in this index.
 CREATE UNIQUE INDEX message_dedup ON mq.message (type, dedup_key) WHERE dedup_key IS NOT NULL;

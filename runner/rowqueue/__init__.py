@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .consume.consumer import Consumer
     from .databases import (
         AreaMissing,
+        Cancelled,
         Conflict,
         DatabaseError,
         Disconnected,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AreaMissing",
+    "Cancelled",
     "Conflict",
     "Consumer",
     "DatabaseError",
@@ -87,7 +89,7 @@ __all__ = [
 ]
 
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
-_ERRORS = ("AreaMissing", "Conflict", "DatabaseError", "Disconnected", "LeaseLost", "NotAllowed", "QueueError")
+_ERRORS = "AreaMissing Cancelled Conflict DatabaseError Disconnected LeaseLost NotAllowed QueueError".split()
 _PLACES = {
     **dict.fromkeys(__all__, "calling"),
     **dict.fromkeys((*_ERRORS, "ReadOnly", "SchemaMissing"), "databases"),

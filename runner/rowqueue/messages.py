@@ -45,7 +45,8 @@ class Message:
 
     `attempt`: 1 for the first, `max_attempts` for the last. `run_at`: when it was due first. `batch_key` and
     `lease_until`: of the claim that holds it. `extra`: for later releases, None today. `connection`: the driver's
-    connection in a consumer with `transaction`, else None.
+    connection in a consumer with `transaction`, else None. `cancelled`: an operator or the sender has cancelled it
+    while it is handled; the handler may end with any exception, and the message is deleted.
     """
 
     id: int
@@ -64,6 +65,7 @@ class Message:
     run_at: datetime
     extra: str | None
     connection: Any = None
+    cancelled: bool = field(default=False, repr=False, compare=False)
     links: Any = field(default=None, repr=False, compare=False)  # the consumer's connections for steps
     _steps: Any = field(default=None, repr=False, compare=False)
 
@@ -85,7 +87,7 @@ class Message:
         return f'{json.dumps(values, ensure_ascii=False, default=plain)[:-1]}, "headers": {headers}}}'
 
 
-_NOT_JSON = ("batch_key", "lease_until", "extra", "connection", "links", "_steps")
+_NOT_JSON = ("batch_key", "lease_until", "extra", "connection", "cancelled", "links", "_steps")
 _JSON_FIELDS = [f.name for f in fields(Message) if f.name not in _NOT_JSON]
 
 

@@ -214,8 +214,8 @@ def release_batch(batch_key: Any) -> Request[int]:
     return Request("release_batch", (_key(batch_key),), _count)
 
 
-def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str]:
-    """Fail one message; returns its state: N, it will be retried, or E, it is dead. Calls `fail`.
+def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str | None]:
+    """Fail one message; returns its state: N, it will be retried; E, it is dead; None, it was cancelled. Calls `fail`.
 
     `error`: a text or an exception; DeadLetter dead-letters the message, as `dead_letter` does. `retry_after`: seconds
     until the retry; None for the queue's backoff. Raises LeaseLost when the batch key does not hold the message:
@@ -227,8 +227,8 @@ def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | N
     return Request("fail", (id, _key(batch_key), failure.error, failure.retry_after), _state)
 
 
-def dead_letter(id: int, batch_key: Any, error: str | Exception) -> Request[str]:
-    """Dead-letter one message that can never succeed; returns its state, E. Calls `dead_letter`.
+def dead_letter(id: int, batch_key: Any, error: str | Exception) -> Request[str | None]:
+    """Dead-letter one message that can never succeed; returns E, or None: it was cancelled. Calls `dead_letter`.
 
     `error`: a text or an exception. Raises LeaseLost when the batch key does not hold the message: roll back,
     and continue with the next claim.
@@ -267,7 +267,10 @@ def take_batch(type: str, size: int = 1) -> Request[list[Message]]:
 
 
 def cancel(id: int) -> Request[str | None]:
-    """Cancel a message that is not active; returns the state that it had, None when there is none. Calls `cancel`."""
+    """Cancel a message; returns the state that it had, None when there is none. Calls `cancel`.
+
+    A, active: its handler is told, and the message is deleted when the attempt ends in any way other than done.
+    """
     return Request("cancel", (id,), _state)
 
 

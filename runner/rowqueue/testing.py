@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
+from .databases import Cancelled
+from .databases.base import CANCELLED
 from .extras.steps import Steps
 from .handlers import Handled, of
 from .messages import Item, Message
@@ -26,13 +28,14 @@ _ids = itertools.count(1)
 class Outcome:
     """What the handler did to a message.
 
-    `state`: "done", "failed" to retry it, "dead" after DeadLetter, or "snoozed" when it was put back. On a real queue,
-    a message that fails its last attempt also becomes a dead letter. `error`: the text that is recorded. `retry_after`:
-    seconds until the retry; None for the queue's backoff. `result`: with keep_results, the text that is stored with the
-    message. `steps`: the values that `message.steps` has kept. `due_after`: seconds for which it was put back.
+    `state`: "done", "failed" to retry it, "dead" after DeadLetter, "snoozed" when it was put back, or "cancelled" when
+    it failed after it was cancelled. On a real queue, a message that fails its last attempt also becomes a dead letter.
+    `error`: the text that is recorded. `retry_after`: seconds until the retry; None for the queue's backoff. `result`:
+    with keep_results, the text that is stored with the message. `steps`: the values that `message.steps` has kept.
+    `due_after`: seconds for which it was put back.
     """
 
-    state: Literal["done", "failed", "dead", "snoozed"]
+    state: Literal["done", "failed", "dead", "snoozed", "cancelled"]
     error: str | None = None
     retry_after: int | None = None
     result: str | None = None
@@ -55,6 +58,10 @@ class Outcome:
     def snoozed(self) -> bool:
         return self.state == "snoozed"
 
+    @property
+    def cancelled(self) -> bool:
+        return self.state == "cancelled"
+
 
 class _Crash(BaseException):
     """The process of the handler ends here."""
@@ -69,14 +76,23 @@ class _Steps(Steps):
         self.has_crashed = False
         self.due_after: float | None = None
 
+    def _check(self) -> None:
+        if self._message.cancelled:
+            raise Cancelled(CANCELLED, f"cancelled: message {self._message.id} was cancelled")
+
     def _load(self, connection: Any) -> dict[str, str | None]:
         return dict(self.stored)
 
     def _save(self, name: str, text: str | None, connection: Any) -> None:
+        self._check()
         self.stored[name] = text
         if self._crashes:
             self.has_crashed = True
             raise _Crash
+
+    def _progress(self, done: int, total: int | None, note: str | None) -> None:
+        """No step of the test's: it depends on the time whether it is kept."""
+        self._check()
 
     def _sleep(self, name: str, seconds: float) -> bool:
         if name in self.stored:
@@ -104,8 +120,12 @@ def message(
     max_attempts: int = 25,
     run_at: datetime | None = None,
     connection: Any = None,
+    cancelled: bool = False,
 ) -> Message:
-    """A message as a claim returns it, for a test. Arguments that you leave out get sensible values."""
+    """A message as a claim returns it, for a test. Arguments that you leave out get sensible values.
+
+    `cancelled`: it was cancelled while it is handled, so the handler's next `message.steps.save` raises Cancelled.
+    """
     now = datetime.now(UTC)
     return Message(
         id=next(_ids) if id is None else id,
@@ -124,6 +144,7 @@ def message(
         run_at=run_at or created_at or now,
         extra=None,
         connection=connection,
+        cancelled=cancelled,
     )
 
 
@@ -206,6 +227,8 @@ def run_batch(
         kept = {} if steps is None else steps.all()
         if steps is not None and item.id in left:
             outcomes.append(Outcome("snoozed", steps=kept, due_after=steps.due_after))
+        elif item.id in handled.cancelled:
+            outcomes.append(Outcome("cancelled", failures[item.id].error, steps=kept))
         elif failure is None:
             outcomes.append(Outcome("done", result=handled.results.get(item.id), steps=kept))
         elif failure.retry_after == -1:

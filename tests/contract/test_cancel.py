@@ -1,7 +1,12 @@
-"""cancel and cancel_key: delete one message that no consumer holds."""
+"""cancel and cancel_key: delete one message; one that a consumer holds when its attempt ends."""
+
+from collections.abc import Callable
+from threading import Thread
 
 import pytest
-from support.queues import Queue, ids, in_an_hour
+from servers import Server
+from support.outcomes import dead_letter, done, failure, released
+from support.queues import Queue, ids, in_an_hour, refused
 
 KINDS = pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair"])
 
@@ -32,12 +37,132 @@ def test_cancel_removes_a_dead_message(q: Queue) -> None:
     assert q.rows() == [] and q.stats()["dead"] == 0
 
 
-def test_cancel_leaves_an_active_message_alone(q: Queue) -> None:
+def test_cancel_marks_an_active_message_and_its_holder_may_complete_it(q: Queue) -> None:
+    id, other = q.send_many(2)
+    key = q.claim_key(2)
+    assert q.session.call("list_cancelled", key) == []
+    assert q.on("cancel", id) == q.on("cancel", id) == [{"affected": 1, "state": "A"}]
+    assert q.session.call("list_cancelled", key) == [{"id": id}]
+    assert q.states() == {id: "A", other: "A"}
+    assert {row["id"]: row["error"] for row in q.call("peek", "A")} == {id: "cancelled", other: None}
+    assert q.row(id)["error"] == "cancelled"
+    assert q.one("extend_lease", key) == 2
+    assert q.one("complete", id, key) == 1
+    assert q.session.call("list_cancelled", key) == []
+    assert q.one("fail", other, key, "x", 0) == "N"
+
+
+ENDS: dict[str, Callable[[Queue, int, object], object]] = {
+    "fail": lambda q, id, key: q.one("fail", id, key, "x", 0),
+    "dead_letter": lambda q, id, key: q.one("dead_letter", id, key, "x"),
+    "finish_batch failed": lambda q, id, key: q.on("finish_batch", key, failure(id, "x", 0)),
+    "finish_batch dead": lambda q, id, key: q.on("finish_batch", key, dead_letter(id, "x")),
+    "finish_batch released": lambda q, id, key: q.on("finish_batch", key, released(id)),
+    "finish_messages failed": lambda q, id, key: q.on("finish_messages", key, failure(id, "x", 0)),
+    "finish_messages released": lambda q, id, key: q.on("finish_messages", key, released(id)),
+    "snooze": lambda q, id, key: q.one("snooze", id, key, 0),
+    "release_batch": lambda q, id, key: q.one("release_batch", key),
+    "release_consumer": lambda q, id, key: q.on("release_consumer", q.name),
+    "rescue": lambda q, id, key: (q.expire(key), q.call("rescue_expired")),
+    "complete": lambda q, id, key: q.one("complete", id, key),
+}
+
+
+@pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair", "limited"])
+@pytest.mark.parametrize("end", [*ENDS])
+def test_a_cancelled_message_is_gone_when_its_attempt_ends(q: Queue, server: Server, kind: str, end: str) -> None:
+    if kind == "limited":
+        q.call("set_queue", group_max_active=1)
+    elif kind != "plain":
+        getattr(q, kind)()
+    q.archived()
+    id, after = q.send(group_key="a"), q.send(group_key="a")
+    [row] = q.claim(1, consumer=q.name)
+    key = row["batch_key"]
+    q.one("save_step", id, key, "a", "b")
+    q.one("set_result", id, key, "r")
+    assert q.on("cancel", id) == [{"affected": 1, "state": "A"}]
+    for procedure, *more in (("save_step", "x"), ("get_steps",), ("set_progress", 1)):
+        with refused("cancelled", str(id)):
+            q.session.call(procedure, id, key, *more)
+    ENDS[end](q, id, key)
+    states = q.states()
+    assert states.pop(id, None) == ("C" if end == "complete" else None)
+    assert states == {after: "N"}
+    for table in ("step", "result"):
+        assert q.sql(f"SELECT id FROM {server.table(table)} WHERE id = %s", id) == []
+    # Its group and its place are free.
+    assert ids(q.claim(10)) == [after]
+
+
+def test_a_cancelled_message_is_gone_after_its_last_attempt_too(q: Queue) -> None:
+    q.call("set_queue", max_attempts=1)
     id = q.send()
     key = q.claim_key()
-    with q.unchanged():
-        assert q.one("cancel", id) == 0
-    assert q.one("complete", id, key) == 1
+    q.one("cancel", id)
+    q.expire(key)
+    assert q.count("rescue_expired") == 1
+    assert q.states() == {}
+
+
+def test_neighbours_in_the_batch_end_as_they_would(q: Queue) -> None:
+    first, second, third, fourth = q.send_many(4)
+    key = q.claim_key(4)
+    for id in (second, third):
+        assert q.one("cancel", id) == 1
+    assert q.session.call("list_cancelled", key) == [{"id": second}, {"id": third}]
+    outcomes = "\n".join([failure(first, "x", 3_600), failure(second, "x", 0), done(fourth)])
+    q.on("finish_batch", key, outcomes)
+    assert q.states() == {first: "N"}
+    assert q.stats()["delayed"] == 1
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_cancel_waits_for_a_call_that_ends_the_attempt(q: Queue, other: Queue, own: bool) -> None:
+    """The message is new again when it has waited: it is deleted from there."""
+    id = q.send()
+    key = q.claim_key()
+    found: list[object] = []
+    thread = Thread(target=lambda: found.append(other.on("cancel", id)))
+    with q.session.transaction():
+        if own:
+            q.one("release_batch", key)
+        else:
+            q.one("fail", id, key, "x", 0)
+        thread.start()
+        thread.join(0.5)
+    thread.join(30)
+    assert found == [[{"affected": 1, "state": "N"}]]
+    assert q.states() == {}
+
+
+@pytest.mark.parametrize("how", ["fail", "release_batch", "complete"])
+def test_a_call_that_ends_the_attempt_waits_for_cancel(q: Queue, other: Queue, how: str) -> None:
+    id = q.send()
+    key = q.claim_key()
+    end = {
+        "fail": lambda: other.one("fail", id, key, "x", 0),
+        "release_batch": lambda: other.one("release_batch", key),
+        "complete": lambda: other.one("complete", id, key),
+    }[how]
+    thread = Thread(target=end)
+    with q.session.transaction():
+        assert q.on("cancel", id) == [{"affected": 1, "state": "A"}]
+        thread.start()
+        thread.join(0.5)
+    thread.join(30)
+    assert q.states() == {}
+
+
+def test_cancel_rolled_back_leaves_an_active_message_as_it_was(q: Queue) -> None:
+    id = q.send()
+    key = q.claim_key()
+    with pytest.raises(ZeroDivisionError), q.session.transaction():
+        assert q.one("cancel", id) == 1
+        raise ZeroDivisionError
+    assert q.session.call("list_cancelled", key) == []
+    assert q.one("save_step", id, key, "a") == 1
+    assert q.one("fail", id, key, "x", 0) == "N"
 
 
 def test_cancel_leaves_an_archived_message_alone(q: Queue) -> None:
@@ -119,9 +244,13 @@ def test_cancel_returns_the_state_that_the_message_had(q: Queue, kind: str) -> N
     assert q.on("cancel", ready) == q.on("cancel", delayed) == [{"affected": 1, "state": "N"}]
     id = q.send(group_key="c")
     [row] = q.call(claim)
-    assert q.on("cancel", id) == [{"affected": 0, "state": "A"}]
     q.on("dead_letter", id, row["batch_key"], "no")
     assert q.on("cancel", id) == [{"affected": 1, "state": "E"}]
+    assert q.on("cancel", id) == [{"affected": 0, "state": None}]
+    id = q.send(group_key="c")
+    [row] = q.call(claim)
+    assert q.on("cancel", id) == [{"affected": 1, "state": "A"}]
+    assert q.on("dead_letter", id, row["batch_key"], "no") == [{"state": None}]
     assert q.on("cancel", id) == [{"affected": 0, "state": None}]
     id = q.send(group_key="d")
     q.on("complete_batch", q.call(claim)[0]["batch_key"])
@@ -141,12 +270,15 @@ def test_cancel_key_deletes_the_live_message_with_the_key_and_frees_it(q: Queue)
     assert q.call("send_message", "b", dedup_key="d")[0]["created"] == 1
 
 
-def test_cancel_key_deletes_a_dead_letter_and_no_active_message(q: Queue) -> None:
+def test_cancel_key_marks_an_active_message_and_deletes_a_dead_letter(q: Queue) -> None:
     id = q.send(dedup_key="d")
     key = q.claim_key()
-    with q.unchanged():
-        assert q.call("cancel_key", "d") == [{"affected": 0, "state": "A", "id": id}]
+    assert q.call("cancel_key", "d") == [{"affected": 1, "state": "A", "id": id}]
+    assert q.call("send_message", "b", dedup_key="d")[0]["created"] == 0
     q.on("dead_letter", id, key, "no")
+    assert q.call("cancel_key", "d") == [{"affected": 0, "state": None, "id": None}]
+    id = q.send(dedup_key="d")
+    q.on("dead_letter", id, q.claim_key(), "no")
     assert q.call("cancel_key", "d") == [{"affected": 1, "state": "E", "id": id}]
     assert q.rows() == []
 

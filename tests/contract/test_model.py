@@ -55,6 +55,7 @@ class Message:
     result: str | None = None
     steps: dict[str, str | None] = field(default_factory=dict)
     error: str = ""  # of a dead letter, as list_errors names it
+    cancelled: bool = False  # while it is active
 
 
 class PlainQueue(RuleBasedStateMachine):
@@ -177,7 +178,10 @@ class PlainQueue(RuleBasedStateMachine):
         else:
             del self.messages[message.id]
 
-    def note_failed(self, message: Message, retry: int | None, error: str = "x") -> str:
+    def note_failed(self, message: Message, retry: int | None, error: str = "x") -> str | None:
+        if message.cancelled:
+            del self.messages[message.id]
+            return None
         dies = retry == -1 or message.attempts >= message.max_attempts
         message.state, message.error = "E" if dies else "N", error
         if not dies:
@@ -186,7 +190,10 @@ class PlainQueue(RuleBasedStateMachine):
         return message.state
 
     def note_back(self, message: Message, attempts: int) -> None:
-        """New again at the old place."""
+        """New again at the old place; or gone, if it was cancelled."""
+        if message.cancelled:
+            del self.messages[message.id]
+            return
         message.state, message.attempts, message.due, message.failed = "N", attempts, True, False
         message.run_at = message.sent_run_at
 
@@ -449,6 +456,9 @@ class PlainQueue(RuleBasedStateMachine):
             if message.id not in failed:
                 self.note_done(message)
                 continue
+            if message.cancelled:
+                del self.messages[message.id]
+                continue
             retry = failed[message.id]
             dies = retry == -1 or message.attempts >= message.max_attempts
             message.state, message.error = "E" if dies else "N", "x"
@@ -457,7 +467,7 @@ class PlainQueue(RuleBasedStateMachine):
                 # The next claim may have it already, and its time is no longer visible: it is the latest.
                 message.run_at = self.seen_run_at(message)
         # Which of its own failures a call takes first is a matter of its clock.
-        again = [m for m in batch if m.id in failed and m.state == "N" and m.due]
+        again = [m for m in batch if m.id in failed and m.id in self.messages and m.state == "N" and m.due]
         taken = [m for id in ids(rows) for m in again if m.id == id]
         first = min((m.run_at for m in again if m not in taken), default=in_an_hour())
         for n, message in enumerate(reversed(taken), 1):
@@ -513,6 +523,8 @@ class PlainQueue(RuleBasedStateMachine):
     def extend_lease(self, index: int, seconds: int | None) -> None:
         key, batch = self.pick(self.held().items(), index)
         assert self.q.one("extend_lease", key, seconds) == len(batch)
+        cancelled = [{"id": m.id} for m in sorted(batch, key=lambda m: m.id) if m.cancelled]
+        assert self.q.on("list_cancelled", key) == cancelled
 
     @precondition(lambda self: self.within("A"))
     @rule(index=INDEX)
@@ -521,7 +533,7 @@ class PlainQueue(RuleBasedStateMachine):
         self.q.expire(key)
         assert self.q.count("rescue_expired") == len(batch)
         for message in batch:
-            if message.attempts >= message.max_attempts:
+            if message.attempts >= message.max_attempts and not message.cancelled:
                 message.state, message.error = "E", "lease expired: the consumer died or was too slow"
             else:
                 self.note_back(message, message.attempts)
@@ -533,8 +545,9 @@ class PlainQueue(RuleBasedStateMachine):
         id = self.pick(self.messages, message) if self.messages else 1
         for procedure in ("release_batch", "extend_lease"):
             assert self.q.one(procedure, key) == 0
+        assert self.q.on("list_cancelled", key) == []
         of_one = [("complete",), ("fail", "x", 0), ("dead_letter", "x"), ("set_result", "x")]
-        of_one += [("save_step", "x"), ("get_steps",), ("snooze", 0)]
+        of_one += [("save_step", "x"), ("get_steps",), ("snooze", 0), ("set_progress", 1)]
         for procedure, *values in (
             ("complete_batch", key),
             ("finish_batch", key, dead_letter(id, "x"), 5),
@@ -571,6 +584,11 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(index=INDEX, step=st.sampled_from("abc"), value=st.sampled_from([None, "", "v", "w"]))
     def save_step(self, index: int, step: str, value: str | None) -> None:
         message = self.pick(self.within("A"), index)
+        if message.cancelled:
+            for call in (("save_step", step, value), ("get_steps",), ("set_progress", 1, 2, "x")):
+                with refused("cancelled", str(message.id)):
+                    self.q.on(call[0], message.id, message.key, *call[1:])
+            return
         assert self.q.one("save_step", message.id, message.key, step, value) == 1
         message.steps[step] = value
         found = self.q.on("get_steps", message.id, message.key)
@@ -582,11 +600,14 @@ class PlainQueue(RuleBasedStateMachine):
         message = self.pick(self.within("A"), index)
         key, batch = message.key, self.held()[message.key]
         assert self.q.one("snooze", message.id, key, seconds) == 1
+        if len(batch) == 1:
+            self.lost.append(key)
+        if message.cancelled:
+            del self.messages[message.id]
+            return
         message.attempts -= 1
         message.state, message.due, message.failed = "N", seconds == 0, True
         message.run_at = self.q.row(message.id)["run_at"]
-        if len(batch) == 1:
-            self.lost.append(key)
 
     @invariant()
     def every_message_has_its_steps(self) -> None:
@@ -600,14 +621,17 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(index=INDEX)
     def cancel(self, index: int) -> None:
         message = self.pick(self.messages.values(), index)
-        free = message.state in "NE"
+        free = message.state in "NEA"
         if index % 2 and message.dedup and message.state != "C":
             [row] = self.q.call("cancel_key", message.dedup)
             assert row["id"] == message.id
         else:
             [row] = self.q.on("cancel", message.id)
         assert (row["affected"], row["state"]) == (int(free), message.state)
-        if free:
+        if message.state == "A":
+            message.cancelled = True
+            assert self.q.row(message.id)["error"] == "cancelled"
+        elif free:
             del self.messages[message.id]
 
     @precondition(lambda self: self.messages)

@@ -1,8 +1,8 @@
--- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
+-- cancel_key: cancel the live message that has a dedup_key, as cancel does.
 -- Arguments:   p_type, p_dedup_key (1 to 200 characters each)
 -- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
--- Transaction: joins the caller's; never waits for a claim
+-- Transaction: joins the caller's; never waits for a claim; waits for a call that is ending the attempt
 -- Example:     SELECT * FROM mq.cancel_key('reminder', 'order-17');
 CREATE OR REPLACE FUNCTION mq.cancel_key(
     p_type text,

@@ -28,7 +28,7 @@ SELECT
     a.batch_key,
     a.lease_until,
     coalesce(a.claimed_at, e.died_at) AS changed_at,
-    coalesce(e.error, d.error) AS error
+    coalesce(e.error, d.error, CASE WHEN m.cancelled_at IS NOT NULL THEN 'cancelled' END) AS error
 FROM mq.message AS m
 LEFT JOIN (
     SELECT u.id, u.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at

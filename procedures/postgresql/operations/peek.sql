@@ -47,7 +47,8 @@ BEGIN
     RETURN QUERY
         SELECT m.id, m.type, v_state, left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
             x.attempts::integer, m.created_at, m.source, CASE WHEN v_state = 'N' THEN coalesce(x.run_at, m.run_at) END, x.consumer,
-            x.batch_key, x.lease_until, x.changed_at, x.error
+            x.batch_key, x.lease_until, x.changed_at,
+            coalesce(x.error, CASE WHEN m.cancelled_at IS NOT NULL THEN 'cancelled' END)
         FROM (
             -- Only the parts of the state are read, one after the other, each in the order of its index.
             (

@@ -1,6 +1,6 @@
 -- dead_letter: record a failed attempt and dead-letter the message now: it can never succeed.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters)
--- Returns:     state: E
+-- Returns:     state: E; NULL: it was cancelled, and is deleted
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
 --              50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
@@ -13,8 +13,7 @@ DECLARE
     v_held record;
 BEGIN
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    PERFORM mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
-        ARRAY[-1::bigint], ARRAY[p_error]);
-    state := 'E';
+    state := CASE WHEN mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
+        ARRAY[-1::bigint], ARRAY[p_error]) IS NOT NULL THEN 'E' END;
 END
 $$;

@@ -1,7 +1,7 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters),
 --              p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff)
--- Returns:     state: N (will be retried) or E (dead letter)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL: it was cancelled, and is deleted
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
 --              50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
@@ -22,6 +22,7 @@ BEGIN
     PERFORM mq_internal.require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
     state := CASE WHEN mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
-        ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;
+        ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NOT NULL THEN 'E'
+        WHEN EXISTS (SELECT FROM mq.message AS m WHERE m.id = p_id) THEN 'N' END;
 END
 $$;

@@ -2,7 +2,7 @@
 
 DO $$
 BEGIN
-    PERFORM mq_internal.grant_to('mq_consumer', 'save_step get_steps snooze');
+    PERFORM mq_internal.grant_to('mq_consumer', 'save_step set_progress get_steps snooze list_cancelled');
     PERFORM mq_internal.grant_to('mq_operator', 'list_steps');
 END
 $$;

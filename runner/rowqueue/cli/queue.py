@@ -40,7 +40,7 @@ _POLICY = (
 )
 
 
-_NOT_CANCELLED = {None: "does not exist", "A": "is active", "C": "is archived"}
+_NOT_CANCELLED = {None: "does not exist", "C": "is archived"}
 
 
 class State(StrEnum):
@@ -317,12 +317,13 @@ def cancel(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Delete one message that no consumer holds: new or dead."""
+    """Delete one message. If a consumer holds it, its handler is told, and it is deleted when the attempt ends."""
     with connected(database) as session:
         [row] = session.call("cancel", id)
     if not row["affected"]:
         raise Failed(f"message {id} {_NOT_CANCELLED.get(row['state'], 'is being claimed or changed at this moment')}")
-    say("1 cancelled", json, **row)
+    later = "; its handler is told, and it is deleted when the attempt ends" if row["state"] == "A" else ""
+    say(f"1 cancelled{later}", json, **row)
 
 
 @app.command()

@@ -227,6 +227,13 @@ class Leases:
             elif batch.key in self._held:  # else the worker thread has finished it
                 batch.lost = True
                 self._reports.lost(batch.type, len(batch.messages))
+        if held:
+            handled = batch.handled
+            for message in self._source.cancelled(link, ended, batch):
+                message.cancelled = True
+                # One that has not begun is now not begun; it is deleted when it is given back.
+                if batch.waiting.pop(message.id, None) is None and handled is not None and handled.cancel is not None:
+                    handled.cancel(message)
 
     # ---- the watch
 

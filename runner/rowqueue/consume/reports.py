@@ -163,18 +163,20 @@ class Reports:
             self.lost(type, lost)
             self.count(type, "lost", lost)
         attempts = {message.id: message.attempt for message in finished} if handled.failures else {}
-        failures = [f for f in handled.failures if f.id in attempts]
+        cancelled = handled.cancelled & attempts.keys()
+        failures = [f for f in handled.failures if f.id in attempts and f.id not in cancelled]
         for f in failures:
             log.warning("%s message %d failed (attempt %d): %s", type, f.id, attempts[f.id], f.error)
         discarded = sum(f.dead for f in failures)
-        self.count(type, "completed", len(finished) - len(failures))
+        self.count(type, "completed", len(finished) - len(failures) - len(cancelled))
+        self.count(type, "cancelled", len(cancelled))
         self.count(type, "failed", len(failures) - discarded)
         self.count(type, "discarded", discarded)
         if self._due == float("inf"):  # reports are off
             return
         with self._lock:
             figures = self._figures.setdefault(type, Figures())
-            figures.completed += len(finished) - len(failures)
+            figures.completed += len(finished) - len(failures) - len(cancelled)
             figures.failed += len(failures)
             figures.dead += dead
             figures.begin(cast("Sequence[Message]", finished), handled.began, self._base)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ..databases import Conflict, DatabaseError, Disconnected, LeaseLost, QueueError, Rows, Session, Values
+from ..databases import AreaMissing, Conflict, DatabaseError, Disconnected, LeaseLost, QueueError, Rows, Session, Values
 from ..databases.link import NEVER, Link, Links
 from ..handlers import Handled
 from ..messages import Failure, Held, Item, Message, clean, line_of
@@ -244,6 +244,10 @@ class Source(ABC):
         Other items of the batch stay claimed. Items that the batch does not hold any more are left out of the result.
         """
 
+    def cancelled(self, link: Link, ended: threading.Event, batch: Batch) -> Sequence[Message]:
+        """The messages of a batch that were cancelled since the last call."""
+        return []
+
     def ended_by_handler(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
         """The items of a batch that is no longer held, although its lease holds, which the handler has ended itself."""
         return []
@@ -257,6 +261,7 @@ class QueueSource(Source):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
+        self._tells = True  # which messages were cancelled: the area `steps` is installed
         self._reasons: dict[str, str] = {}  # why each queue had no ready message when it was last asked
 
     def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
@@ -264,7 +269,7 @@ class QueueSource(Source):
         return link.fetch(stop, call, what, size, self._options.name, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
-        return [Message(*(*row, None, self.links)) for row in rows]
+        return [Message(*(*row, None, False, self.links)) for row in rows]
 
     def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
         if len(types) == 1:
@@ -293,6 +298,13 @@ class QueueSource(Source):
             if not error.is_lost:
                 raise
             return None  # or it was finished by a call whose answer was lost
+
+    def cancelled(self, link: Link, ended: threading.Event, batch: Batch) -> Sequence[Message]:
+        try:
+            ids = {row["id"] for row in link.call(ended, "list_cancelled", batch.key)} if self._tells else ()
+        except AreaMissing:
+            self._tells, ids = False, ()
+        return [m for m in batch.messages if m.id in ids and isinstance(m, Message) and not m.cancelled]
 
     def ended_by_handler(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
         """Such as in a transaction with its effect. What was released or rescued is new or active, not gone."""

@@ -2,6 +2,7 @@
 
 from .base import (
     AreaMissing,
+    Cancelled,
     Cluster,
     Conflict,
     Database,
@@ -25,6 +26,7 @@ from .registry import open_database, open_embedded
 
 __all__ = [
     "AreaMissing",
+    "Cancelled",
     "Cluster",
     "Conflict",
     "Database",

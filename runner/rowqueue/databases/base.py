@@ -26,13 +26,14 @@ ROLES = ("mq_producer", "mq_consumer", "mq_operator", "mq_viewer")
 
 
 LEASE_LOST = 50008
+CANCELLED = 50011
 
 
 class QueueError(Error):
     """A numbered error of a procedure: `number` and `name`, such as 50002 and invalid_argument."""
 
     def __new__(cls, number: int, message: str) -> "QueueError":
-        return super().__new__(LeaseLost if number == LEASE_LOST else cls, number, message)
+        return super().__new__({LEASE_LOST: LeaseLost, CANCELLED: Cancelled}.get(number, cls), number, message)
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -42,6 +43,10 @@ class QueueError(Error):
 
 class LeaseLost(QueueError):
     """Error 50008, lease_lost: another consumer handles the message. Roll back, and continue with the next claim."""
+
+
+class Cancelled(QueueError):
+    """Error 50011, cancelled: the message was cancelled while its handler runs. Roll back, and let it pass."""
 
 
 class DatabaseError(Error):

@@ -31,7 +31,7 @@ class Metrics(NoMetrics):
         self.registry = CollectorRegistry()
         self.messages = Counter(
             "rowqueue_messages",
-            "Messages by outcome: completed, failed, discarded, released, snoozed or lost.",
+            "Messages by outcome: completed, failed, discarded, released, snoozed, cancelled or lost.",
             ["type", "outcome"],
             registry=self.registry,
         )

@@ -6,15 +6,17 @@ one of the handler's, whose transaction then holds the work and its record.
 
 import json
 import math
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
-from ..databases import Row, Session, applications
+from ..databases import Cancelled, Row, Session, applications
 from ..handlers.base import check_ran
 from ..messages import Message, Snoozed
 
 T = TypeVar("T")
+PAUSE = 1.0  # seconds between two writes of the progress
 Kept = dict[str, str | None]  # the values of steps as they are stored
 
 
@@ -23,13 +25,15 @@ class Steps:
 
     `connection`: a connection of the handler's, as for `rowqueue.send`. The step is then kept if and only if its
     transaction is committed. Without it, the step is kept at once. The methods that begin with `a` are for async
-    handlers. They raise LeaseLost when other consumers may have the message: let it pass.
+    handlers. They raise LeaseLost when other consumers may have the message, and Cancelled when it was cancelled: let
+    both pass.
     """
 
     def __init__(self, message: Message) -> None:
         self._message = message
         self._kept: Kept | None = None
         self._sleeps = 0
+        self._told_at = -PAUSE
 
     def run(self, name: str, function: Callable[[], T], connection: Any = None) -> T:
         """The value of the step `name`: kept, or what `function` returns now, which is then kept."""
@@ -71,6 +75,17 @@ class Steps:
         self._snooze(math.ceil(seconds), connection)
         raise Snoozed(self._message.id)
 
+    def progress(self, done: int, total: int | None = None, note: str | None = None) -> None:
+        """Show how far the handler is: `done` of `total`, and what it does now, a text of up to 500 characters.
+
+        Kept as the step `progress`. Call it as often as you like: it writes once a second at most, and when `done` is
+        `total`.
+        """
+        now = time.monotonic()
+        if done == total or now - self._told_at >= PAUSE:
+            self._told_at = now
+            self._progress(done, total, note)
+
     async def arun(self, name: str, function: Callable[[], Awaitable[T]]) -> T:
         """As `run`, with a coroutine function."""
         kept = await _in_thread(self._read, None)
@@ -94,6 +109,10 @@ class Steps:
         """As `snooze`."""
         await _in_thread(self.snooze, seconds)
 
+    async def aprogress(self, done: int, total: int | None = None, note: str | None = None) -> None:
+        """As `progress`."""
+        await _in_thread(self.progress, done, total, note)
+
     def _read(self, connection: Any) -> Kept:
         """All steps. Read once for the consumer's own connections; a transaction of the handler's may be undone."""
         if connection is not None:
@@ -110,6 +129,10 @@ class Steps:
 
     def _save(self, name: str, text: str | None, connection: Any) -> None:
         self._call(connection, "save_step", name, text)
+
+    def _progress(self, done: int, total: int | None, note: str | None) -> None:
+        self._call(None, "set_progress", done, total, note)
+        self._kept = None
 
     def _snooze(self, seconds: int, connection: Any) -> None:
         self._call(connection, "snooze", seconds)
@@ -128,13 +151,21 @@ class Steps:
                     session.call("snooze", self._message.id, self._message.batch_key, left)
                 return left > 0
 
-        return cast(bool, self._links().run(work))
+        try:
+            return cast(bool, self._links().run(work))
+        except Cancelled:
+            self._message.cancelled = True
+            raise
 
     def _call(self, connection: Any, procedure: str, *more: Any) -> list[Row]:
         arguments = self._message.id, self._message.batch_key, *more
-        if connection is not None:
-            return applications.call(connection, procedure, arguments)
-        return cast("list[Row]", self._links().run(lambda session: session.call(procedure, *arguments)))
+        try:
+            if connection is not None:
+                return applications.call(connection, procedure, arguments)
+            return cast("list[Row]", self._links().run(lambda session: session.call(procedure, *arguments)))
+        except Cancelled:
+            self._message.cancelled = True
+            raise
 
     def _links(self) -> Any:
         if self._message.links is None:

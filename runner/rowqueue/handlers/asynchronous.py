@@ -103,6 +103,9 @@ class AsyncOneByOne(Handler):
                 handled.add(message, None)
 
         tasks = [asyncio.create_task(self._one(message, handled, go_on, around)) for message in messages]
+        running = {message.id: task for message, task in zip(messages, tasks, strict=True)}
+        loop = asyncio.get_running_loop()
+        handled.cancel = lambda message: loop.call_soon_threadsafe(running[message.id].cancel)
         for message, task in zip(messages, tasks, strict=True):
             task.add_done_callback(partial(note, message))
         await _to_the_end(tasks)

@@ -27,6 +27,7 @@ class Handled:
 
     `ended`: the messages of a handler of one message, each added when its failure or result has been noted. `left`: the
     messages that the handler's own call has put back. `cause`: the first exception other than Retry and DeadLetter.
+    `cancelled`: those of the failures that were cancelled. `cancel`: ends the handler of a message from another thread.
     `crash`: the command cannot be started, which is no message's fault. `began`: when the handler began, on the
     monotonic clock. `seconds`: how long it ran.
     """
@@ -36,6 +37,8 @@ class Handled:
     unstarted: list[Item] = field(default_factory=list)
     ended: list[Item] = field(default_factory=list)
     left: list[Item] = field(default_factory=list)
+    cancelled: set[int] = field(default_factory=set)
+    cancel: Callable[[Item], object] | None = None
     crash: HandlerError | None = None
     keeps_results: bool = False
     results: dict[int, str] = field(default_factory=dict)
@@ -76,7 +79,9 @@ class Handled:
             if isinstance(error, Snoozed) and error.id == message.id:
                 self.left.append(message)
                 return
-            if self.cause is None and not isinstance(error, Retry | DeadLetter):
+            if getattr(message, "cancelled", False):
+                self.cancelled.add(message.id)
+            elif self.cause is None and not isinstance(error, Retry | DeadLetter):
                 self.cause = error
             self.failures.append(Failure.of(message.id, error))
         self.ended.append(message)

@@ -9,6 +9,7 @@ CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
 CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
 CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
 CREATE OR ALTER EXCEPTION mq_50009 'area_missing';
+CREATE OR ALTER EXCEPTION mq_50011 'cancelled';
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_raise_error (p_name varchar(30) CHARACTER SET ASCII, p_detail mq_argument)
 AS
@@ -34,7 +35,9 @@ BEGIN
         EXCEPTION mq_50007 v_text;
     ELSE IF (p_name = 'lease_lost') THEN
         EXCEPTION mq_50008 v_text;
-    ELSE
+    ELSE IF (p_name = 'area_missing') THEN
         EXCEPTION mq_50009 v_text;
+    ELSE
+        EXCEPTION mq_50011 v_text;
 END^
 SET TERM ; ^

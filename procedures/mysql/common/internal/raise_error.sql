@@ -17,6 +17,7 @@ BEGIN
         WHEN 'already_exists' THEN 50007
         WHEN 'lease_lost' THEN 50008
         WHEN 'area_missing' THEN 50009
+        WHEN 'cancelled' THEN 50011
     END;
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = v_number, MESSAGE_TEXT = v_message;
 END

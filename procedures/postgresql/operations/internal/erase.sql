@@ -1,4 +1,4 @@
--- erase: delete messages of one state, N or E.
+-- erase: delete messages of one state, N or E; or A: the caller has ended the attempt of each.
 -- Returns: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: never waits for a claim
 CREATE OR REPLACE FUNCTION mq_internal.erase(p_queue mq.queue, p_ids bigint[], p_state text) RETURNS bigint
@@ -50,6 +50,8 @@ BEGIN
         )
         SELECT array_agg(id) INTO v_more FROM gone;
         v_gone := v_gone || v_more;
+    ELSIF p_state = 'A' THEN
+        v_gone := p_ids;
     ELSE
         WITH gone AS (
             DELETE FROM mq.dead

@@ -1,4 +1,5 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt.
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt. One that
+--     was cancelled is deleted.
 -- Arguments: p_retries (seconds; NULL: the policy's backoff; -1: dead-letter it now), p_errors (cut to 4,000 characters)
 -- Returns: the dead letters
 CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
@@ -10,6 +11,7 @@ DECLARE
     v_dead bigint[];
     v_freed bigint[];
 BEGIN
+    PERFORM mq_internal.drop_cancelled(p_queue, p_ids);
     WITH failed AS (
         SELECT m.id, m.type, m.priority, u.attempt, left(u.error, 4000) AS error,
             u.retry IS NOT DISTINCT FROM -1 OR u.attempt >= coalesce(m.max_attempts, p_queue.max_attempts) AS dies,

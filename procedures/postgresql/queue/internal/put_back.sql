@@ -1,7 +1,8 @@
--- put_back: make messages ready again, at the position where they were sent.
+-- put_back: make messages ready again, at the position where they were sent; delete those that were cancelled.
 CREATE OR REPLACE FUNCTION mq_internal.put_back(p_queue mq.queue, p_ids bigint[], p_attempts smallint[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM mq_internal.drop_cancelled(p_queue, p_ids);
     IF p_queue.grouped THEN
         PERFORM mq_internal.require_read_committed();
         INSERT INTO mq.grouped (id, attempts, type, group_key)

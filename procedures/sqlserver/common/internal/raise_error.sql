@@ -14,6 +14,7 @@ BEGIN
         WHEN 'already_exists' THEN 50007
         WHEN 'lease_lost' THEN 50008
         WHEN 'area_missing' THEN 50009
+        WHEN 'cancelled' THEN 50011
     END;
     IF @value IS NOT NULL
         SET @detail = STUFF(@detail, CHARINDEX(N'{}', @detail), 2, @value);

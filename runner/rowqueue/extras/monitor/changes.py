@@ -48,7 +48,12 @@ def redrive_all(type: str, error: str | None = None) -> Change:
 
 
 def cancel(id: int) -> Change:
-    return Change("cancel", (id,), f"Cancel message {id}? It is deleted.", "{count} cancelled.")
+    return Change(
+        "cancel",
+        (id,),
+        f"Cancel message {id}? It is deleted, if it is active when its attempt ends.",
+        "{count} cancelled.",
+    )
 
 
 def purge(type: str, state: str) -> Change:

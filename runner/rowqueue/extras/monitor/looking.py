@@ -4,9 +4,11 @@ Each call is a part of the answer: one that fails is noted in `failed`, and the 
 answer is a few calls, and shows those that need attention most.
 """
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -141,6 +143,18 @@ class MessageDetail:
     left_out: list[str]
     absent: list[str]
     failed: dict[str, str]
+
+    @property
+    def progress(self) -> str:
+        """What set_progress has kept, such as "3 of 10 (30 %), page 3"; empty without it, and for another value."""
+        for step in self.steps:
+            if step["step"] == "progress":
+                with suppress(ValueError, RecursionError, TypeError, KeyError):
+                    value = json.loads(step["step_value"])
+                    done, total, note = int(value["done"]), int(value.get("total") or 0), value.get("note")
+                    of = f" of {total:,} ({100 * done // total} %)" if total else ""
+                    return f"{done:,}{of}{f', {note}' if note else ''}"
+        return ""
 
 
 def recent_overview(looking: Looking, part: str = "", size: int = QUEUES) -> Overview:

@@ -65,12 +65,12 @@ class Command(Handler):
         assert process.stderr is not None
         with process.stderr as stderr:
             tail = Tail(stderr.fileno(), _TAIL)
-            is_late = not self._await(process, tail)
+            is_late = not self._await(process, tail, message)
             if is_late:
                 self._end(process, guard)
             tail.read()
         if is_late:
-            raise Retry(f"timed out after {self._timeout:g} s")
+            raise Retry("cancelled" if _is_cancelled(message) else f"timed out after {self._timeout:g} s")
         _judge(process.returncode, tail.last_line())
 
     def _guard(self) -> Guard:
@@ -84,19 +84,19 @@ class Command(Handler):
             self._guards.add(guard)
         return guard
 
-    def _await(self, process: "subprocess.Popen[bytes]", tail: Tail) -> bool:
-        """Wait until a child has ended, and copy its standard error meanwhile; False after the timeout."""
+    def _await(self, process: "subprocess.Popen[bytes]", tail: Tail, message: Item) -> bool:
+        """Wait until a child has ended, and copy its standard error; False after the timeout, or when cancelled."""
         deadline = float("inf") if self._timeout is None else time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             assert process.stderr is not None
             selector.register(process.stderr, selectors.EVENT_READ)
-            while process.poll() is None and (left := deadline - time.monotonic()) > 0:
+            while process.poll() is None and (left := deadline - time.monotonic()) > 0 and not _is_cancelled(message):
                 if selector.get_map():
                     if selector.select(min(left, _LOOK)) and not tail.read():
                         selector.unregister(process.stderr)
                 else:
                     with suppress(subprocess.TimeoutExpired):
-                        process.wait(None if self._timeout is None else left)
+                        process.wait(min(left, _LOOK))
         return process.poll() is not None
 
     def _end(self, process: "subprocess.Popen[bytes]", guard: Guard) -> None:
@@ -125,6 +125,10 @@ def _judge(status: int, last: str) -> None:
         raise HandlerError(f"the command cannot be run: {how_ended(status)}{last and ': '}{last}")
     if status != 0:
         raise Retry(f"{how_ended(status)}: {last}" if last else how_ended(status))
+
+
+def _is_cancelled(message: Item) -> bool:
+    return getattr(message, "cancelled", False)
 
 
 def _environment(message: Item) -> dict[str, str]:

@@ -44,17 +44,19 @@ class _Rubbish(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a worker asks about the steps of a message that it handles: to keep one, or for all if `step` is None."""
+    """What a worker asks about a message that it handles. `step`, `value`: those of save_step."""
 
     id: int
     step: str | None
     value: Any
+    name: str = "save_step"
 
     @classmethod
     def of(cls, id: int, value: dict[str, Any]) -> "Question | None":
         """The question in a line; None when it is an answer. Raises _Rubbish."""
-        if "get_steps" in value:
-            return cls(id, None, None)
+        for name in ("get_steps", "get_cancelled"):
+            if name in value:
+                return cls(id, None, None, name)
         if "save_step" not in value:
             return None
         if not isinstance(value["save_step"], str):

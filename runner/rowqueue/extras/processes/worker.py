@@ -153,8 +153,10 @@ def _steps(item: Item) -> Steps:
 def _reply(item: Item, question: Question) -> str:
     """Do what a worker asks for, and the line that it gets."""
     try:
-        if question.step is None:
+        if question.name == "get_steps":
             return reply_line(id=item.id, steps=_steps(item).all())
+        if question.step is None:
+            return reply_line(id=item.id, cancelled=getattr(item, "cancelled", False))
         _steps(item).save(question.step, question.value)
         return reply_line(id=item.id, saved=question.step)
     except Exception as error:

@@ -170,7 +170,7 @@ class Live(Screen[None]):
         self.change(f"Redrive message {id}?", text, changes.redrive(id))
 
     def cancel(self, type: str, id: int) -> None:
-        text = f"It is deleted from {escaped(type)} for good. A message that a consumer holds stays."
+        text = f"It is deleted from {escaped(type)} for good; while a consumer holds it, when its attempt ends."
         self.change(f"Cancel message {id}?", text, changes.cancel(id))
 
 

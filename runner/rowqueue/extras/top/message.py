@@ -72,10 +72,10 @@ class MessageScreen(Live):
             self.tell("Only a dead letter can be redriven.", "warning")
 
     def action_cancel(self) -> None:
-        if self._row and self._row["state"] in ("N", "E"):
+        if self._row and self._row["state"] in ("N", "A", "E"):
             self.cancel(self._row["type"], self._number)
         else:
-            self.tell("Only a new message or a dead letter can be cancelled.", "warning")
+            self.tell("A message that is completed cannot be cancelled.", "warning")
 
     def action_pause(self) -> None:
         if self._row:
@@ -106,6 +106,7 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         "consumer": row["consumer"],
         "batch key": row["batch_key"],
         "lease until": moment(row["lease_until"], now),
+        "progress": detail.progress,
         "steps": "\n".join(f"{step['step']}, {moment(step['saved_at'], now)}" for step in detail.steps),
         "error": row["error"],
         "result": detail.result["result"] if detail.result else None,

@@ -284,10 +284,10 @@ class QueueScreen(Live):
 
     def action_cancel(self) -> None:
         row = self._row()
-        if row and self._page in ("N", "E"):
+        if row and self._page in ("N", "A", "E"):
             self.cancel(self._type, row["id"])
         else:
-            self.tell("Choose a new message (1) or a dead letter (3): others cannot be cancelled.", "warning")
+            self.tell("Choose a new or an active message (1, 2) or a dead letter (3).", "warning")
 
     def action_purge(self) -> None:
         type, page = self._type, PAGES[self._page]
