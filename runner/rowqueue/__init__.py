@@ -89,10 +89,10 @@ __all__ = [
 ]
 
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
-_ERRORS = "AreaMissing Cancelled Conflict DatabaseError Disconnected LeaseLost NotAllowed QueueError".split()
 _PLACES = {
     **dict.fromkeys(__all__, "calling"),
-    **dict.fromkeys((*_ERRORS, "ReadOnly", "SchemaMissing"), "databases"),
+    **dict.fromkeys(("AreaMissing", "Cancelled", "Conflict", "DatabaseError", "Disconnected"), "databases"),
+    **dict.fromkeys(("LeaseLost", "NotAllowed", "QueueError", "ReadOnly", "SchemaMissing"), "databases"),
     **dict.fromkeys(("Result", "Sent"), "requests"),
     **dict.fromkeys(("Record", "RowMessage"), "extras.rows"),
     "Consumer": "consume.consumer",

@@ -269,7 +269,7 @@ def take_batch(type: str, size: int = 1) -> Request[list[Message]]:
 def cancel(id: int) -> Request[str | None]:
     """Cancel a message; returns the state that it had, None when there is none. Calls `cancel`.
 
-    A, active: its handler is told, and the message is deleted when the attempt ends in any way other than done.
+    A, active: the message is marked, and deleted when its attempt ends in any way other than done.
     """
     return Request("cancel", (id,), _state)
 

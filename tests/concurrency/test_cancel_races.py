@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 from rowqueue.databases import Conflict, Disconnected, LeaseLost, QueueError, Session
@@ -116,10 +117,10 @@ def test_a_message_that_was_cancelled_does_not_begin_again(
     crowd.stop()
     crowd.results(rescuers)
     cancelled: dict[int, float] = {}
-    for id, at in sum(crowd.results(cancellers), []):
+    for id, at in chain(*crowd.results(cancellers)):
         cancelled[id] = min(at, cancelled.get(id, at))
     assert len(cancelled) == MESSAGES
-    claims: Claims = sum(crowd.results(consumers), [])
+    claims: Claims = [*chain(*crowd.results(consumers))]
     late = [id for id, sent_at in claims if id in cancelled and sent_at > cancelled[id]]
     assert late == []
     assert len(claims) > MESSAGES

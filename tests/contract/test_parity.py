@@ -104,6 +104,8 @@ LIMITS = {
     "handling": Limit(("", "é" * 4_000), ("x" * 4_001,), "4,000 characters"),
     "report_seconds": Limit((0, 3_600), (-1, 3_601), "0 to 3,600"),
     "length": Limit((0, 16_777_216), (-1, 16_777_217), "0 to 16,777,216"),
+    "progress": Limit((0, 2**53 - 1), (-1, 2**53), "0 to 9,007,199,254,740,991"),
+    "note": Limit(("", "é" * 500), ("x" * 501,), "500 characters"),
     "numbers": Limit((1, 1_000_000_000), (0, -1, 1_000_000_001), "1 to 1,000,000,000"),
 }
 FLAG = Limit((0, 1), (-1, 2), "0 to 1")
@@ -183,6 +185,8 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
     if procedure in {"get_steps", "list_steps"}:
         key = values["batch_key"] if procedure == "get_steps" else q.claim_key()
         q.on("save_step", values["id"], key, "charge", "v")
+    if procedure == "list_cancelled":
+        q.on("cancel", q.rows()[0]["id"])
     if procedure == "queue_stats":
         q.send()
         return q.call(procedure)

@@ -29,7 +29,7 @@ READING = {
     "list_feeds",
 }
 READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
-READING |= {"get_steps", "list_steps"}
+READING |= {"get_steps", "list_steps", "list_cancelled"}
 READING |= {"list_queues", "list_errors", "find_messages", "find_queues", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
@@ -230,6 +230,15 @@ def stepped(q: Queue) -> dict[str, Any]:
     return values | {"step": "charge", "value": "now"}
 
 
+def marked(q: Queue) -> dict[str, Any]:
+    """An active message that was cancelled, and has a step and a result."""
+    values = stepped(q.archived())
+    values = {name: values[name] for name in ("id", "batch_key")}
+    q.on("set_result", **values, result="r")
+    q.on("cancel", values["id"])
+    return values
+
+
 def bound(q: Queue) -> dict[str, Any]:
     values = {"pattern": f"x{q.name.rpartition('.')[2]}.#"}
     call(q.session, "bind_topic", **values, type=q.name)
@@ -267,7 +276,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "complete": held,
     "complete_batch": held_key,
     "fail": held,
-    "dead_letter": held,
+    "dead_letter": marked,
     "count_attempt": ready,
     "finish_batch": finished,
     "finish_messages": partly,
@@ -304,6 +313,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "unsubscribe": subscribed,
     "set_result": resulted,
     "save_step": stepped,
+    "set_progress": lambda q: held(q) | {"done": 3, "total": 10, "note": "page 3"},
     "snooze": lambda q: held(q) | {"seconds": 60},
     "bind_topic": lambda q: {"pattern": "a.#", "type": q.name},
     "unbind_topic": bound,

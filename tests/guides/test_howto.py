@@ -40,3 +40,10 @@ def test_the_next_attempt_finds_the_steps(shop: Shop) -> None:
     assert "charge" in shop.do(kind, text)
     [row] = shop.call("peek", "parcel")
     assert [step["step"] for step in shop.call("list_steps", row["id"])] == ["charge"]
+
+
+def test_a_cancelled_message_is_gone_after_its_attempt(shop: Shop) -> None:
+    page = for_engine((DOCS / "howto" / "cancel.md").read_text("utf-8").partition("## In SQL")[2], shop.engine)
+    [(kind, text)] = blocks(page)
+    shop.do(kind, text)
+    assert shop.call("peek", "parcel") == shop.call("peek", "parcel", "A") == shop.call("peek", "parcel", "E") == []

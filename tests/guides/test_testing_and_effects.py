@@ -1,4 +1,4 @@
-"""docs/howto/test-a-handler.md, exactly-once.md and steps.md: their blocks run and do what the pages say."""
+"""docs/howto/test-a-handler.md, exactly-once.md, steps.md and cancel.md: their blocks run and do what the pages say."""
 
 import os
 import re
@@ -16,6 +16,7 @@ from shops import DOCS
 
 TESTING = (DOCS / "howto" / "test-a-handler.md").read_text("utf-8")
 EFFECTS = (DOCS / "howto" / "exactly-once.md").read_text("utf-8")
+CANCEL = (DOCS / "howto" / "cancel.md").read_text("utf-8")
 STEPS = (DOCS / "howto" / "steps.md").read_text("utf-8")
 
 
@@ -59,6 +60,21 @@ def test_an_order_is_charged_once_and_shipped(installed_database: Database, tmp_
     printed = shell(page, tmp_path, installed_database.url)
     [shown] = re.findall(r"^```\n(charged.*?)^```$", STEPS, re.M | re.S)
     assert printed.endswith(shown)
+
+
+@pytest.mark.level(1)
+def test_a_report_ends_when_it_is_cancelled(installed_database: Database, tmp_path: Path) -> None:
+    text = code(CANCEL, "python", "# reports.py\n").replace('print("page", page)', "time.sleep(0.1)")
+    (tmp_path / "reports.py").write_text(f"import time\n{text}")
+    commands = """
+        runner send --type report x
+        runner consume --type report --handler reports:handle --drain --lease 2 2>&1 &
+        until runner queue peek report --state A | grep -q report; do sleep 0.1; done
+        runner queue cancel $(runner queue peek report --state A --json | sed 's/.*"id": *\\([0-9]*\\).*/\\1/')
+        wait
+    """
+    printed = shell(commands, tmp_path, installed_database.url)
+    assert "1 cancelled" in printed.splitlines()[-1]
 
 
 @pytest.mark.product("postgresql")

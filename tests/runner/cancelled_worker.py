@@ -1,4 +1,4 @@
-"""A worker that tells how far it is, then asks until its message is cancelled."""
+"""A worker that reports how far it is, then asks until its message is cancelled."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Cancelling a message that is handled: its handler is told, and it is deleted when the handler ends; progress."""
+"""Cancelling a message that is handled: its handler learns of it, and the message is deleted; progress."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def consumed(database: Database, queue: str, handler: Any, **more: Any) -> Consu
     return consumer
 
 
-def test_a_heartbeat_tells_the_handler_and_the_message_is_not_retried(
+def test_a_handler_learns_of_it_and_the_message_is_not_retried(
     database: Database, session: Session, queue: str
 ) -> None:
     [id] = [session.call("send", queue, "x")[0]["id"]]
@@ -39,7 +39,7 @@ def test_a_heartbeat_tells_the_handler_and_the_message_is_not_retried(
             return
         assert not message.cancelled
         assert session.call("cancel", message.id) == [{"affected": 1, "state": "A"}]
-        until(lambda: message.cancelled, "the handler is told", 10)
+        until(lambda: message.cancelled, "the handler learns of it", 10)
         raise RuntimeError("ended")
 
     consumed(database, queue, handle)
@@ -125,14 +125,14 @@ def test_a_command_is_ended(database: Database, session: Session, queue: str, ru
     assert session.call("get_state", id) == [{"state": None}]
 
 
-def test_a_worker_asks_and_tells_how_far_it_is(database: Database, session: Session, queue: str, runner: Any) -> None:
+def test_a_worker_asks_and_reports_how_far_it_is(database: Database, session: Session, queue: str, runner: Any) -> None:
     id = session.call("send", queue, "x")[0]["id"]
     ended: list[subprocess.CompletedProcess[str]] = []
     worker = shlex.join([sys.executable, str(FOLDER / "cancelled_worker.py")])
     command = ("consume", "--type", queue, "--drain", "--lease", str(LEASE), "--worker", worker)
     thread = threading.Thread(target=lambda: ended.append(runner(*command)))
     thread.start()
-    until(lambda: session.call("list_steps", id) != [], "the worker has told how far it is", 20)
+    until(lambda: session.call("list_steps", id) != [], "the worker has reported how far it is", 20)
     [step] = session.call("list_steps", id)
     assert (step["step"], json.loads(step["step_value"])) == ("progress", {"done": 1, "total": 3, "note": "page 1"})
     assert session.call("cancel", id) == [{"affected": 1, "state": "A"}]

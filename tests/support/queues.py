@@ -336,6 +336,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         "result": "r",
         "step": "charge",
         "seconds": 60,
+        "done": 3,
     }
     if procedure == "claim_wraparound":
         queue.ring()

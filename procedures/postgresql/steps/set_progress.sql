@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION mq.set_progress(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
-    -- The largest number that every reader of JSON takes as it is.
+    -- The largest number that every reader of JSON takes unchanged.
     c_most CONSTANT bigint := 9007199254740991;
 BEGIN
     IF p_done IS NULL THEN

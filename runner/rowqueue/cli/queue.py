@@ -317,12 +317,12 @@ def cancel(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Delete one message. If a consumer holds it, its handler is told, and it is deleted when the attempt ends."""
+    """Delete one message. One that a consumer holds is deleted when its attempt ends; its handler can end it early."""
     with connected(database) as session:
         [row] = session.call("cancel", id)
     if not row["affected"]:
         raise Failed(f"message {id} {_NOT_CANCELLED.get(row['state'], 'is being claimed or changed at this moment')}")
-    later = "; its handler is told, and it is deleted when the attempt ends" if row["state"] == "A" else ""
+    later = "; it is deleted when its attempt ends" if row["state"] == "A" else ""
     say(f"1 cancelled{later}", json, **row)
 
 
