@@ -87,10 +87,11 @@ CREATE TABLE mq.message (
     headers nvarchar(max),
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
     dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
-    source nvarchar(400)
+    source nvarchar(400),
+    cancelled_at datetime2(7)
 );
 
-EXEC sys.sp_addextendedproperty N'MS_Description', N'Every live message, written once and deleted once. See the view mq.message_state.',
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Every live message, written once and deleted once. See the view mq.message_state. cancelled_at: when an active message was cancelled: it is deleted when its attempt ends in any way.',
     N'SCHEMA', N'mq', N'TABLE', N'message';
 
 -- A separate table: in an index of mq.message every message would have an entry.

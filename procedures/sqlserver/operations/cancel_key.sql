@@ -1,8 +1,8 @@
--- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
+-- cancel_key: cancel the live message that has a dedup_key, as cancel does.
 -- Arguments:   @type, @dedup_key (1 to 200 characters each)
 -- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; never waits for a claim
+-- Transaction: joins the caller's; never waits for a claim; waits for a call that is changing the message or ending its attempt
 -- Example:     EXEC mq.cancel_key N'reminder', N'order-17';
 CREATE OR ALTER PROCEDURE mq.cancel_key
     @type nvarchar(max),

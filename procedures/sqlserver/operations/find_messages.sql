@@ -101,7 +101,7 @@ BEGIN
         SELECT m.id, m.type, f.state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
             CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key, CAST(f.attempts AS int) AS attempts, m.created_at, m.source,
             CASE f.state WHEN 'N' THEN f.run_at END AS run_at, COALESCE(f.consumer, e.consumer) AS consumer, f.batch_key, f.lease_until,
-            f.moment AS changed_at, COALESCE(e.error, d.error) AS error
+            f.moment AS changed_at, COALESCE(e.error, d.error, CASE WHEN m.cancelled_at IS NOT NULL THEN N'cancelled' END) AS error
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
         LEFT JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id AND f.state = 'E'

@@ -29,7 +29,7 @@ SELECT
     a.batch_key,
     a.lease_until,
     COALESCE(a.claimed_at, e.died_at) AS changed_at,
-    COALESCE(e.error, d.error) AS error
+    COALESCE(e.error, d.error, CASE WHEN m.cancelled_at IS NOT NULL THEN N'cancelled' END) AS error
 FROM mq.message AS m
 LEFT JOIN (
     SELECT c.id, c.attempt, b.type, b.consumer, b.batch_key, b.lease_until, b.claimed_at

@@ -103,7 +103,8 @@ BEGIN
             CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
             CAST(COALESCE(e.attempts, f.attempts) AS int) AS attempts, m.created_at, m.source,
             CASE @state WHEN N'N' THEN m.run_at END AS run_at, COALESCE(e.consumer, f.consumer) AS consumer, f.batch_key, f.lease_until,
-            CASE @state WHEN N'A' THEN f.moment ELSE e.died_at END AS changed_at, COALESCE(e.error, d.error) AS error
+            CASE @state WHEN N'A' THEN f.moment ELSE e.died_at END AS changed_at,
+            COALESCE(e.error, d.error, CASE WHEN m.cancelled_at IS NOT NULL THEN N'cancelled' END) AS error
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
         LEFT JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON @state = N'E' AND e.id = f.id

@@ -1,6 +1,6 @@
 -- dead_letter: record a failed attempt and dead-letter the message now: it can never succeed.
 -- Arguments:   @id, @batch_key (the key that its claim returned), @error (cut to 4,000 characters)
--- Returns:     state: E
+-- Returns:     state: E; NULL: it was cancelled, and is deleted
 -- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.dead_letter 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'no such mailbox';
@@ -35,5 +35,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT 'E' AS state;
+    SELECT CASE WHEN @dead > 0 THEN 'E' END AS state;
 END;

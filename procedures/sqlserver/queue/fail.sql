@@ -1,7 +1,7 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
 -- Arguments:   @id, @batch_key (the key that its claim returned), @error (cut to 4,000 characters), @retry_after_seconds (0
 --              to 315,360,000; NULL: the queue's backoff)
--- Returns:     state: N (will be retried) or E (dead letter)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL: it was cancelled, and is deleted
 -- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.fail 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'mailbox busy', 30;
@@ -17,7 +17,7 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @consumer nvarchar(400), @dead bigint;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @consumer nvarchar(400), @dead bigint, @state char(1);
     DECLARE @failed mq.failures;
     BEGIN TRY
         IF @id IS NULL
@@ -30,6 +30,7 @@ BEGIN
         DELETE FROM mq.claimed WHERE batch_key = @key AND id = @id;
         INSERT INTO @failed (id, attempts, retry, error) VALUES (@id, @attempt, @retry_after_seconds, @error);
         EXEC mq_internal.fail_messages @type, @consumer, @failed, @dead OUTPUT;
+        SELECT @state = CASE WHEN @dead > 0 THEN 'E' ELSE 'N' END FROM mq.message WHERE id = @id;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
@@ -38,5 +39,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT CASE WHEN @dead > 0 THEN 'E' ELSE 'N' END AS state;
+    SELECT @state AS state;
 END;

@@ -2,7 +2,8 @@
 -- Arguments:   @id (the message), @batch_key (the batch key that holds it), @step (1 to 200 characters), @value (up to 16
 --              MiB; NULL: the step has no value)
 -- Returns:     affected: 1
--- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost (nothing is saved)
+-- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost, 50011 cancelled (nothing is
+--              saved)
 -- Transaction: joins the caller's: what the step did in this database commits together with its record. A call that finishes
 --              the message waits for it; a lease of which less than half is left is extended
 -- Example:     EXEC mq.save_step 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'charge', N'{"charge":"ch_1"}';

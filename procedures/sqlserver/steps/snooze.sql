@@ -1,4 +1,5 @@
--- snooze: put a claimed message back, due later: no attempt is counted, and its steps are kept.
+-- snooze: put a claimed message back, due later: no attempt is counted, and its steps are kept; if it was
+--     cancelled, delete it.
 -- Arguments:   @id (the message), @batch_key (the batch key that holds it), @seconds (0 to 315,360,000)
 -- Returns:     affected: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)

@@ -1,6 +1,6 @@
 -- erase: delete messages that no consumer holds.
 -- Arguments: @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
---     or NE)
+--     or NE; or A: the caller has ended the attempt of each)
 -- Returns: @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 CREATE OR ALTER PROCEDURE mq_internal.erase
     @type nvarchar(400), @items mq.items READONLY, @states varchar(2), @count bigint OUTPUT
@@ -69,6 +69,8 @@ BEGIN
         SELECT @grouped = grouped FROM mq_internal.policy(@type);
     END;
 
+    IF @states = 'A'
+        INSERT INTO @out (id, attempts) SELECT id, attempts FROM @items;
     -- A ticket of a message may remain from the time when the queue was ordered.
     INSERT INTO @gone (id, attempts) SELECT id, MAX(attempts) FROM @out GROUP BY id;
     SET @count = @@ROWCOUNT;

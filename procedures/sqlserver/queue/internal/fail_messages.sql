@@ -1,4 +1,5 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt.
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it after its last attempt. One that
+--     was cancelled is deleted.
 -- Arguments: @type, @consumer, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds,
 --     NULL: the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
 -- Returns: @dead: number of new dead letters
@@ -7,8 +8,10 @@ CREATE OR ALTER PROCEDURE mq_internal.fail_messages
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit, @stops bit;
-    DECLARE @gone mq.items, @all mq.items;
+    DECLARE @gone mq.items, @freed mq.items, @all mq.items;
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
+    INSERT INTO @all (id, attempts) SELECT id, attempts FROM @failed;
+    EXEC mq_internal.drop_cancelled @type, @all;
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
         @ordered = ordered, @grouped = grouped
     FROM mq_internal.policy(@type);
@@ -24,13 +27,13 @@ BEGIN
     BEGIN
         -- The lock keeps set_queue waiting: it sees these dead letters, or this call sees its change.
         SELECT @stops = dead_stops_group FROM mq.queue WITH (REPEATABLEREAD, ROWLOCK, FORCESEEK, INDEX (queue_pk)) WHERE type = @type;
-        INSERT INTO @all (id, attempts)
+        INSERT INTO @freed (id, attempts)
         SELECT g.id, g.attempts
         FROM @gone AS g
         INNER JOIN mq.message AS m ON m.id = g.id
         WHERE @stops = 0 OR m.group_key IS NULL
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        EXEC mq_internal.free_groups @type, @all;
+        EXEC mq_internal.free_groups @type, @freed;
     END;
     -- Random jitter, half to all of the backoff: messages that failed together are retried at different times. RAND()
     -- returns one number for all rows. Store the delays in a table: in a subquery each use could draw another number.
@@ -55,7 +58,6 @@ BEGIN
     -- In a queue without order a failed message does not block its group.
     IF @grouped = 1 AND @ordered = 0
     BEGIN
-        INSERT INTO @all (id, attempts) SELECT id, attempts FROM @failed;
         EXEC mq_internal.free_groups @type, @all;
         EXEC mq_internal.issue_tickets @type, @all, 1;
     END;

@@ -1,4 +1,4 @@
--- put_back: make the messages of a batch ready again, at the position where they were sent.
+-- put_back: make the messages of a batch ready again, at the position where they were sent; delete those that were cancelled.
 -- Arguments: @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
 --     that was not made)
 -- Returns: @count: how many messages
@@ -18,7 +18,10 @@ BEGIN
         SET @took = @@ROWCOUNT;
         SET @count = @count + @took;
         IF @took > 0
+        BEGIN
+            EXEC mq_internal.drop_cancelled @type, @back;
             EXEC mq_internal.place_ready @type, @back;
+        END;
     END;
     IF @count > 0
         EXEC mq_internal.lower_mark @type;
