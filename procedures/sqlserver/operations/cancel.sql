@@ -1,10 +1,10 @@
 -- cancel: delete one new or dead message, or cancel the attempt of an active one.
 -- Arguments:   @id (the message)
--- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: its handler is told, and it is
---              deleted when the attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
+-- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: it is marked, and deleted
+--              when its attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
 --              it; NULL: there is no such message)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; never waits for a claim; waits for a call that is changing the message or ending its attempt
+-- Transaction: joins the caller's; waits for a call that is changing the message or ending its attempt, and for an open step
 -- Example:     EXEC mq.cancel 17;
 CREATE OR ALTER PROCEDURE mq.cancel
     @id bigint

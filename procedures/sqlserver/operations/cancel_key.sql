@@ -2,7 +2,7 @@
 -- Arguments:   @type, @dedup_key (1 to 200 characters each)
 -- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; never waits for a claim; waits for a call that is changing the message or ending its attempt
+-- Transaction: joins the caller's; waits for a call that is changing the message or ending its attempt, and for an open step
 -- Example:     EXEC mq.cancel_key N'reminder', N'order-17';
 CREATE OR ALTER PROCEDURE mq.cancel_key
     @type nvarchar(max),

@@ -15,7 +15,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- The largest number that every reader of JSON takes as it is.
+    -- The largest number that every reader of JSON takes unchanged.
     DECLARE @most bigint = 9007199254740991, @value nvarchar(max);
     IF @done IS NULL
         EXEC mq_internal.raise_error 'invalid_argument', N'done: must not be NULL';
