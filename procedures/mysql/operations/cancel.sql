@@ -1,6 +1,6 @@
 -- cancel: delete one new or dead message, or cancel the attempt of an active one.
 -- Arguments:   p_id (the message)
--- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: its handler is told, and it is
+-- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: its handler learns it, and it is
 --              deleted when the attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
 --              it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument

@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_progress(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    -- The largest number that every reader of JSON takes as it is.
+    -- The largest number that every reader of JSON keeps exactly.
     DECLARE c_most bigint DEFAULT 9007199254740991;
     IF p_done IS NULL THEN
         CALL imq_raise_error('invalid_argument', 'done: must not be NULL');

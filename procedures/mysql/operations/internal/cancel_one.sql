@@ -26,8 +26,8 @@ BEGIN
             IF COALESCE(p_state, '') <> 'A' THEN
                 LEAVE tries;
             END IF;
-            -- A call that ends the attempt locks this row too, a heartbeat does not. So that call sees the mark, or this one
-            -- continues with the state that it leaves. The claim is read only after the lock.
+            -- A call that ends the attempt locks this row too; a heartbeat does not. Either the other call sees the mark, or
+            -- this one continues with the state that it leaves. The claim is read only after the lock.
             SELECT MAX(type) INTO v_type FROM mq_message WHERE id = p_id FOR UPDATE;
             SELECT COUNT(*) INTO p_count
             FROM mq_batch FORCE INDEX (batch_lease)
