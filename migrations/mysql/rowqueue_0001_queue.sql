@@ -78,8 +78,9 @@ CREATE TABLE IF NOT EXISTS mq_message (
     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     dedup_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     source varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    cancelled_at datetime(6),
     PRIMARY KEY (id)
-) ENGINE = InnoDB COMMENT = 'Every live message, written once and deleted once; only run_at changes, when an attempt fails. See the view mq_message_state.';
+) ENGINE = InnoDB COMMENT = 'Every live message, written once and deleted once; only run_at changes, when an attempt fails. cancelled_at: when it was cancelled while active; it is deleted when its attempt ends in any way. See the view mq_message_state.';
 
 -- A separate table: in an index of mq_message every message would have an entry.
 CREATE TABLE IF NOT EXISTS mq_dedup (

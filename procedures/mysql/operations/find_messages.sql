@@ -73,7 +73,8 @@ BEGIN
             LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, l.attempts, o.attempts) AS attempts, m.created_at, m.source,
             IF(g.id IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at, COALESCE(a.consumer, e.consumer) AS consumer,
-            a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at, COALESCE(e.error, d.error) AS error
+            a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
+            COALESCE(e.error, d.error, IF(m.cancelled_at IS NULL, NULL, 'cancelled')) AS error
         FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN (

@@ -13,6 +13,6 @@ CALL imq_grant_to('mq_operator',
 CALL imq_grant_to('mq_viewer', 'get_state queue_stats installed_files version queue_health list_queues list_errors', 'message_overview');
 
 -- The view runs with its caller's rights: on MySQL, joins in a view with its owner's rights fail for callers with roles.
-GRANT SELECT (id, run_at, created_at, priority, sent_run_at, type, group_key, dedup_key, source) ON mq_message TO mq_viewer;
+GRANT SELECT (id, run_at, created_at, priority, sent_run_at, type, group_key, dedup_key, source, cancelled_at) ON mq_message TO mq_viewer;
 GRANT SELECT (claimed_at, lease_until, type, consumer, items) ON mq_batch TO mq_viewer;
 GRANT SELECT (id, completed_at, created_at, priority, attempts, type, group_key, dedup_key, source, consumer) ON mq_archive TO mq_viewer;

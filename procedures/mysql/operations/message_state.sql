@@ -20,7 +20,7 @@ SELECT
     m.created_at, m.source,
     IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
     COALESCE(a.consumer, e.consumer) AS consumer, a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
-    COALESCE(e.error, d.error) AS error
+    COALESCE(e.error, d.error, IF(m.cancelled_at IS NULL, NULL, 'cancelled')) AS error
 FROM mq_message AS m
 LEFT JOIN (
     SELECT j.id, j.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at

@@ -29,7 +29,7 @@ BEGIN
     IF p_state = 'A' THEN
         SELECT m.id, m.type, 'A' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             t.attempt AS attempts, m.created_at, m.source, CAST(NULL AS datetime(6)) AS run_at, t.consumer, t.batch_key, t.lease_until,
-            t.claimed_at AS changed_at, CAST(NULL AS char) AS error
+            t.claimed_at AS changed_at, IF(m.cancelled_at IS NULL, NULL, 'cancelled') AS error
         FROM (
             SELECT b.batch_key, b.consumer, b.claimed_at, b.lease_until, j.n, j.id, j.attempt
             FROM (SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT v_size) AS b

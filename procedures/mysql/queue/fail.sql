@@ -1,7 +1,7 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters),
 --              p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff)
--- Returns:     state: N (will be retried) or E (dead letter)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL: it was cancelled, and is deleted
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
@@ -18,6 +18,7 @@ BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
     DECLARE v_dead bigint;
+    DECLARE v_state char(1) CHARACTER SET ascii;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -33,6 +34,7 @@ BEGIN
     CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_consumer);
     CALL imq_fail_messages(v_type, v_consumer, CONCAT('[[', p_id, ',', v_attempt, ',',
         COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
+    SELECT IF(v_dead > 0, 'E', MAX('N')) INTO v_state FROM mq_message WHERE id = p_id;
     CALL imq_end_call(v_own);
-    SELECT IF(v_dead > 0, 'E', 'N') AS state;
+    SELECT v_state AS state;
 END

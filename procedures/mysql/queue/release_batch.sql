@@ -10,7 +10,6 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_last bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -22,11 +21,8 @@ BEGIN
     SELECT type, items INTO v_type, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NOT NULL THEN
         DELETE FROM mq_batch WHERE batch_key = p_batch_key;
-        -- A handler's open transaction may have saved a step: others would not see it, and do its work again.
-        SELECT MAX(m.id) INTO v_last
-        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        FOR UPDATE /*!80000 OF m */;
+        -- It locks the messages first: a handler's open transaction may have saved a step. Others would not see it, and do its
+        -- work again.
         CALL imq_release_items(v_type, v_items);
     END IF;
     CALL imq_end_call(v_own);

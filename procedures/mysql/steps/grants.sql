@@ -1,3 +1,3 @@
 -- grants: which role may call which procedure of this area and read which table.
-CALL imq_grant_to('mq_consumer', 'save_step get_steps snooze', '');
+CALL imq_grant_to('mq_consumer', 'save_step set_progress get_steps snooze list_cancelled', '');
 CALL imq_grant_to('mq_operator', 'list_steps', '');

@@ -2,7 +2,8 @@
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_step (1 to 200 characters), p_value (up to
 --              16 MiB; NULL: the step has no value)
 -- Returns:     affected: 1
--- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost (nothing is saved)
+-- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost, 50011 cancelled (nothing is
+--              saved)
 -- Transaction: joins the caller's: what the step did in this database commits together with its record. A call that finishes
 --              the message waits for it; a lease of which less than half is left is extended
 -- Example:     CALL mq_save_step(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'charge', '{"charge":"ch_1"}');

@@ -1,5 +1,6 @@
--- erase: delete messages that no consumer holds.
--- Arguments:   p_type, p_ids (messages of that type: a JSON array of [id]), p_states (to delete from: N, E or NE)
+-- erase: delete messages that no consumer holds, or whose attempt the caller has ended.
+-- Arguments:   p_type, p_ids (messages of that type: a JSON array of [id]), p_states (to delete from: N, E or NE; A: the caller has
+--              ended the attempt of each)
 -- Returns:     p_count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: joins the caller's; never waits for a claim
 
@@ -38,7 +39,7 @@ BEGIN
         END IF;
     END IF;
 
-    SET v_gone = CONCAT('[', NULLIF(v_gone, ''), ']');
+    SET v_gone = IF(p_states = 'A', p_ids, CONCAT('[', NULLIF(v_gone, ''), ']'));
     SET p_count = COALESCE(JSON_LENGTH(v_gone), 0);
     IF p_count > 0 THEN
         IF v_grouped THEN

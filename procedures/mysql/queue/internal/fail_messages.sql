@@ -1,4 +1,5 @@
 -- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
+--     One that was cancelled is deleted.
 -- Arguments:   p_type, p_consumer, p_failed (a JSON array of [id, number of this attempt, seconds to the retry, error];
 --              seconds null: the policy's backoff, -1: dead-letter it now; error may be null)
 -- Returns:     p_dead: number of new dead letters
@@ -13,6 +14,7 @@ BEGIN
     DECLARE v_max_attempts, v_backoff, v_backoff_max int;
     DECLARE v_ordered, v_grouped, v_stops tinyint;
     DECLARE v_dead longtext CHARACTER SET utf8mb4;
+    CALL imq_drop_cancelled(p_type, p_failed);
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;

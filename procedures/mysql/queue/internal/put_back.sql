@@ -1,4 +1,4 @@
--- put_back: make messages ready again, at the position where they were sent.
+-- put_back: make messages ready again, at the position where they were sent; delete those that were cancelled.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempts])
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_back(
@@ -8,6 +8,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_grouped, v_ring, v_fair, v_moved tinyint;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
+    CALL imq_drop_cancelled(p_type, p_items);
     SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- Read first, without locks: few messages have ever failed.
     SELECT EXISTS (
