@@ -100,7 +100,7 @@ CREATE TABLE mq_message (
 );
 
 COMMENT ON TABLE mq_message IS 'Every live message, written once and deleted once. See the view mq_message_state.';
-COMMENT ON COLUMN mq_message.has_steps IS '1: save_step has saved steps of the message.';
+COMMENT ON COLUMN mq_message.has_steps IS '1: mq_step or mq_cancelled may have rows of the message.';
 
 -- A separate table: in an index of mq_message every message would have an entry.
 CREATE TABLE mq_dedup (
@@ -204,6 +204,17 @@ CREATE TABLE mq_step (
 );
 
 COMMENT ON TABLE mq_step IS 'Steps that handlers of messages have saved, until the message is finished: an archived message has them in a column. n: their order.';
+
+-- Not a column of mq_message: a call that waits for the row of a message while a cancel of it is rolled back can lock the row
+-- with values that are rolled back (4.0, 5.0). No primary key, for the same reason: an entry of it would be in the way.
+CREATE TABLE mq_cancelled (
+    id bigint NOT NULL,
+    cancelled_at timestamp NOT NULL
+);
+
+COMMENT ON TABLE mq_cancelled IS 'When an active message was cancelled: it is deleted when its attempt ends in any way.';
+
+CREATE INDEX mq_cancelled_id ON mq_cancelled (id);
 
 CREATE TABLE mq_result (
     id bigint NOT NULL,

@@ -1,9 +1,11 @@
--- cancel: delete one new or dead message.
+-- cancel: delete one new or dead message, or cancel the attempt of an active one.
 -- Arguments:   p_id (the message)
--- Returns:     affected (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
---              archived, N or E: another transaction is claiming or changing it; NULL: there is no such message)
+-- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: its handler is told, and it is
+--              deleted when the attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
+--              it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim; waits up to two
+--              seconds for a call that is ending the attempt, or a transaction that has saved a step
 -- Example:     SELECT * FROM mq_cancel(17);
 
 CREATE OR ALTER PROCEDURE mq_cancel (

@@ -1,8 +1,8 @@
--- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
+-- cancel_key: cancel the live message that has a dedup_key, as cancel does.
 -- Arguments:   p_type, p_dedup_key (1 to 200 characters each)
 -- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; waits as cancel does
 -- Example:     SELECT * FROM mq_cancel_key('reminder', 'order-17');
 CREATE OR ALTER PROCEDURE mq_cancel_key (
     p_type mq_argument,

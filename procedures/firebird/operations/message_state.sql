@@ -32,7 +32,7 @@ SELECT
     b.batch_key,
     b.lease_until,
     COALESCE(b.claimed_at, e.died_at),
-    COALESCE(e.error, d.error)
+    COALESCE(e.error, d.error, CASE WHEN EXISTS (SELECT 1 FROM mq_cancelled AS k WHERE k.id = m.id) THEN 'cancelled' END)
 FROM mq_message AS m
 -- Through the batches of the type, because no index finds the batch of a message. A batch holds one message in its own
 -- row, or several in mq_claimed.

@@ -75,7 +75,8 @@ BEGIN
                     PLAN (o ORDER mq_delayed_due) ORDER BY o.type, o.run_at, o.id
                 ) AS d
                 UNION ALL
-                SELECT a.id, a.attempt, NULL, a.consumer, a.batch_key, a.lease_until, a.claimed_at, NULL
+                SELECT a.id, a.attempt, NULL, a.consumer, a.batch_key, a.lease_until, a.claimed_at,
+                    IIF(EXISTS (SELECT * FROM mq_cancelled AS k WHERE k.id = a.id), 'cancelled', NULL)
                 FROM (
                     SELECT COALESCE(b.id, c.id) AS id, COALESCE(b.attempt, c.attempt) AS attempt, b.consumer, b.batch_key,
                         b.lease_until, b.claimed_at

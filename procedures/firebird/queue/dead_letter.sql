@@ -1,6 +1,6 @@
 -- dead_letter: record a failed attempt and dead-letter the message now: it can never succeed.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters)
--- Returns:     state: E
+-- Returns:     state: E; NULL: it was cancelled, and is deleted
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT

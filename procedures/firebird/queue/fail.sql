@@ -1,7 +1,7 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters),
 --              p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff)
--- Returns:     state: N (will be retried) or E (dead letter)
+-- Returns:     state: N (will be retried) or E (dead letter); NULL: it was cancelled, and is deleted
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT

@@ -1,7 +1,7 @@
 -- get_steps: the steps that handlers of a message have saved, in this attempt and before it.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it)
 -- Returns:     step, step_value, saved_at; in the order in which they were saved first
--- Errors:      50002 invalid_argument, 50008 lease_lost
+-- Errors:      50002 invalid_argument, 50008 lease_lost, 50011 cancelled
 -- Transaction: reads only: a lock would wait for an open transaction of the same handler that has saved a step
 -- Example:     SELECT * FROM mq_get_steps(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 CREATE OR ALTER PROCEDURE mq_get_steps (

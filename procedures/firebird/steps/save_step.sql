@@ -2,7 +2,8 @@
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_step (1 to 200 characters), p_value (up to
 --              16 MiB; NULL: the step has no value)
 -- Returns:     affected: 1
--- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost (nothing is saved)
+-- Errors:      50002 invalid_argument (10,000 steps a message), 50008 lease_lost, 50011 cancelled (nothing is
+--              saved)
 -- Transaction: joins the caller's: what the step did in this database commits together with its record. A call that completes
 --              the message waits for it, and so does a save_step of the same message in another session; a lease of which
 --              less than half is left is extended at once, even if the caller rolls back

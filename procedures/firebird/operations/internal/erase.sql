@@ -1,4 +1,4 @@
--- erase: delete a message that is new (p_state N) or dead (E).
+-- erase: delete a message that is new (p_state N) or dead (E); or A: the caller has ended its attempt.
 -- Returns:     gone: 1; 0 when the message is not in this state, or is being claimed at this moment
 CREATE OR ALTER PROCEDURE imq_erase (
     p_type mq_name, p_id bigint, p_state varchar(1) CHARACTER SET ASCII, p_grouped smallint
@@ -20,6 +20,8 @@ BEGIN
             RETURNING_VALUES v_attempts, v_error, v_due_at;
         gone = IIF(v_attempts IS NULL, 0, 1);
     END
+    ELSE IF (p_state = 'A') THEN
+        gone = 1;
     ELSE
     BEGIN
         DELETE FROM mq_dead WHERE id = :p_id;
@@ -32,6 +34,7 @@ BEGIN
         DELETE FROM mq_message WHERE id = :p_id;
         DELETE FROM mq_result WHERE id = :p_id;
         DELETE FROM mq_step WHERE id = :p_id;
+        DELETE FROM mq_cancelled WHERE id = :p_id;
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN

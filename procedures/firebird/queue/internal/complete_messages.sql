@@ -31,7 +31,10 @@ BEGIN
         DELETE FROM mq_message WHERE id = :p_id RETURNING type, group_key, dedup_key, has_steps
         INTO v_type, v_group_key, v_dedup_key, v_has_steps;
         IF (v_has_steps = 1) THEN
+        BEGIN
             DELETE FROM mq_step WHERE id = :p_id;
+            DELETE FROM mq_cancelled WHERE id = :p_id;
+        END
         v_done = 1;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
             GDSCODE unique_key_violation, GDSCODE no_dup DO

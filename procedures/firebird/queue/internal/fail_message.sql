@@ -1,8 +1,8 @@
--- fail_message: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
---               The caller wakes consumers after its last call.
+-- fail_message: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up. One
+--               that was cancelled is deleted. The caller wakes consumers after its last call.
 -- Arguments:   p_type, p_consumer, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
 --              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
--- Returns:     state: N or E
+-- Returns:     state: N or E; NULL: it is deleted
 CREATE OR ALTER PROCEDURE imq_fail_message (
     p_type mq_name, p_consumer mq_name, p_id bigint, p_attempt integer, p_retry integer, p_error mq_error
 )
@@ -13,10 +13,14 @@ DECLARE v_ordered smallint; DECLARE v_grouped smallint; DECLARE v_stops smallint
 DECLARE v_group_key mq_name; DECLARE v_error_group mq_name;
 DECLARE v_delay double precision;
 DECLARE v_until timestamp;
+DECLARE v_gone integer;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     FROM imq_policy(:p_type)
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped;
+    EXECUTE PROCEDURE imq_drop_cancelled(p_type, p_id, v_grouped) RETURNING_VALUES v_gone;
+    IF (v_gone = 1) THEN
+        EXIT;
     SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
     INTO v_max_attempts, v_priority, v_group_key;
     -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.

@@ -1,11 +1,13 @@
--- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
---           consumers.
+-- put_back: make a message ready again, at the position where it was sent; delete one that was cancelled. The caller then
+--           lowers the mark and wakes consumers.
 CREATE OR ALTER PROCEDURE imq_put_back (p_type mq_name, p_id bigint, p_attempts smallint, p_grouped smallint)
 AS
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_group_key mq_name;
+DECLARE v_gone integer;
 BEGIN
+    EXECUTE PROCEDURE imq_drop_cancelled(p_type, p_id, p_grouped) RETURNING_VALUES v_gone;
     SELECT priority, run_at, COALESCE(group_key, '') FROM mq_message WHERE id = :p_id INTO v_priority, v_run_at, v_group_key;
     IF (v_run_at IS NULL) THEN
         EXIT;

@@ -1,7 +1,7 @@
 -- hold_message: make sure that a batch key holds a message, with p_lock 1 until the caller's transaction ends; else raise
---               lease_lost.
+--               lease_lost, or cancelled.
 -- Returns:     lease_until, lease_seconds: of the batch
--- Transaction: what completes this message waits, rescue and release_consumer skip it; the other messages of the batch are
+-- Transaction: what finishes or cancels this message waits, rescue and release_consumer skip it; the other messages of the batch are
 --              free
 --
 -- The row of the message is locked, not that of the batch: its neighbours would wait for the whole transaction of this
@@ -23,4 +23,6 @@ BEGIN
     IF (lease_until IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: does not hold message ' || p_id || '; roll back, do not retry, continue with the next claim');
+    IF (EXISTS (SELECT * FROM mq_cancelled WHERE id = :p_id)) THEN
+        EXECUTE PROCEDURE imq_raise_error('cancelled', 'message ' || p_id || ' was cancelled; roll back, and end its handler');
 END
