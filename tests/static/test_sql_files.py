@@ -157,13 +157,13 @@ def test_sql_is_written_in_the_house_style() -> None:
 
 
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
-# is raised, look for what can go. The area steps has 110 to 190 lines, and 60 in the core: steps end with their
-# message, and keep it from being rescued.
+# is raised, look for what can go. The area steps has 170 to 260 lines, and 100 in the core: steps end with their message, and
+# keep it from being rescued; a message that was cancelled while it was active is deleted wherever an attempt ends.
 BUDGETS = {
-    "postgresql": (9_680, 5_000),
-    "mysql": (11_846, 6_272),
-    "sqlserver": (11_651, 6_297),  # a take of a fair queue counts its rounds together
-    "firebird": (11_852, 6_415),  # without JSON functions: the core composes steps of the archive
+    "postgresql": (9_770, 5_000),
+    "mysql": (11_948, 6_320),
+    "sqlserver": (11_767, 6_353),  # a take of a fair queue counts its rounds together
+    "firebird": (11_962, 6_468),  # without JSON functions: the core composes steps of the archive
 }
 
 

@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_set_progress (
 )
 RETURNS (affected bigint)
 AS
--- The largest number that every reader of JSON takes as it is.
+-- The largest number that every reader of JSON takes unchanged.
 DECLARE c_most bigint = 9007199254740991;
 BEGIN
     IF (p_done IS NULL) THEN
