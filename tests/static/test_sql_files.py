@@ -157,8 +157,8 @@ def test_sql_is_written_in_the_house_style() -> None:
 
 
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
-# is raised, look for what can go. The area steps has 170 to 260 lines, and 100 in the core: steps end with their message, and
-# keep it from being rescued; a message that was cancelled while it was active is deleted wherever an attempt ends.
+# is raised, look for what can go. The area steps has 170 to 260 lines, and 100 in the core: steps end with the message
+# and keep it from being rescued; one that was cancelled while it was active is deleted wherever an attempt ends.
 BUDGETS = {
     "postgresql": (9_770, 5_000),
     "mysql": (11_948, 6_320),
