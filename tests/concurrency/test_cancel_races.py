@@ -123,4 +123,4 @@ def test_a_message_that_was_cancelled_does_not_begin_again(
     claims: Claims = [*chain(*crowd.results(consumers))]
     late = [id for id, sent_at in claims if id in cancelled and sent_at > cancelled[id]]
     assert late == []
-    assert len(claims) > MESSAGES
+    assert len({id for id, _ in claims}) > MESSAGES / 2

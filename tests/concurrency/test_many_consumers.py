@@ -199,7 +199,7 @@ def meddle(member: Member, types: list[str]) -> int:
         call("redrive_all", type)
         for row in call("peek", type, "N", 5):
             if chance.random() < 0.2:
-                removed += call("cancel", row["id"])[0]["affected"]
+                removed += member.cancel(row["id"])
             elif chance.random() < 0.2:
                 call("count_attempt", row["id"], "as after a take", 0)
         call("queue_stats", type)

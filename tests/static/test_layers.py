@@ -22,7 +22,7 @@ LAYERS = (
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 OUTSIDE = ("databases", "cli", "django", "extras", "testing", "aio")  # what is not the core, and nothing of it needs
-CORE_LINES = 3_986
+CORE_LINES = 3_988
 LONGEST = 400  # lines
 
 

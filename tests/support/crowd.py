@@ -22,6 +22,10 @@ _context.set_forkserver_preload([*_modules, "support.crowd"])
 _PATIENCE = 180
 
 
+class _Active(Exception):
+    """A cancel is rolled back."""
+
+
 class Member:
     """The arguments of one process: its session, its number, and the messages of its parent."""
 
@@ -48,6 +52,18 @@ class Member:
             if error.number != contract.load().errors["lease_lost"].number:
                 raise
             return None
+
+    def cancel(self, id: int) -> int:
+        """Cancel a message unless it is active; 1 if it was deleted."""
+        try:
+            with self.session.transaction():
+                [row] = self.session.call("cancel", id)
+                if row["state"] == "A":
+                    raise _Active
+        except _Active:
+            return 0
+        affected: int = row["affected"]
+        return affected
 
     def reconnect(self) -> None:
         """A new session, as soon as the server answers again."""

@@ -17,13 +17,13 @@ from ..handlers import Handled
 from ..messages import Item
 from .options import Options
 from .reports import Reports
-from .source import FIRST_BEAT, Batch, Queues, Source
+from .source import FIRST_BEAT, LONGEST_BEAT, Batch, Queues, Source
 
 SECONDS = 0.02  # of work that a claim brings
 TURN = 0.1  # seconds in which a worker thread continues with the same queue, if others wait
 GROWTH = 4  # at most by this factor from one claim to the next
-# Seconds between two heartbeats.
-SHORTEST_BEAT, LONGEST_BEAT = 0.2, 5.0
+# Seconds between two heartbeats at least.
+SHORTEST_BEAT = 0.2
 LOOK = 0.05  # seconds between two looks at the batches
 LONG = 0.04  # a claim brings about 0.02 seconds of work: if its handler has run this long, others can handle the rest
 
@@ -206,7 +206,7 @@ class Leases:
         """Seconds to sleep; short enough for a batch that is claimed during the sleep."""
         with self._lock:
             first = min((batch.beat_at for batch in self._held.values() if not batch.lost), default=float("inf"))
-        longest = self._lease / 3 if self._lease is not None else FIRST_BEAT
+        longest = min(self._lease / 3, LONGEST_BEAT) if self._lease is not None else FIRST_BEAT
         return min(max(first - time.monotonic(), 0.01), longest)
 
     def _measure(self, link: Link, ended: threading.Event, batch: Batch, lease_until: datetime) -> None:

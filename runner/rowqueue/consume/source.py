@@ -31,6 +31,7 @@ LIST_SHARE = 20  # or, where the list takes long, after this many times as long
 FORGET_SECONDS = 600.0  # a queue without messages and settings is kept for this long
 PAGE = 1_000
 LOGGED = 20  # names of new queues in one line of the log
+LONGEST_BEAT = 5.0  # seconds between two heartbeats at most: they also ask what was cancelled
 FIRST_BEAT = 0.3  # seconds that a handler has run when the server is asked how much of a queue's lease is left
 LONGEST_LIST = 1_000_000  # characters of all errors of one call; a server may accept only a few megabytes
 SHORT = 300  # characters of an error in place of one that could not be stored
@@ -183,7 +184,8 @@ class Batch:
         type, key, lease_until = messages[0].type, messages[0].batch_key, messages[0].lease_until
         is_full = len(messages) == size
         if lease is not None:
-            return cls(type, key, messages, is_full, lease / 3, asked_at + lease / 3, asked_at + lease)
+            beat = min(lease / 3, LONGEST_BEAT)
+            return cls(type, key, messages, is_full, beat, asked_at + beat, asked_at + lease)
         return cls(type, key, messages, is_full, FIRST_BEAT, asked_at + FIRST_BEAT, float("inf"), lease_until)
 
 
