@@ -1,7 +1,7 @@
 -- cancel: delete one new or dead message, or cancel the attempt of an active one.
 -- Arguments:   p_id (the message)
--- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: its handler is told, and it is
---              deleted when the attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
+-- Returns:     affected (1; 0 when nothing changed), state (before the call: N or E: it is deleted; A: it is marked, and deleted when
+--              its attempt ends; C: archived; N or E with affected 0: another transaction is claiming or changing
 --              it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim; waits up to two
