@@ -24,7 +24,7 @@ BEGIN
     IF (CHAR_LENGTH(p_note) > 500) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'note: must be a text of up to 500 characters');
     EXECUTE PROCEDURE mq_save_step(p_id, p_batch_key, 'progress', '{"done":' || p_done || COALESCE(',"total":' || p_total, '')
-        || COALESCE(',"note":' || imq_escape_json(x'FE' || CAST(p_note AS blob SUB_TYPE TEXT CHARACTER SET OCTETS) || x'FE'), '') || '}')
-    RETURNING_VALUES affected;
+        || COALESCE(',"note":' || imq_escape_json(x'FE' || CAST(p_note AS blob SUB_TYPE TEXT CHARACTER SET OCTETS) || x'FE'), '')
+        || '}') RETURNING_VALUES affected;
     SUSPEND;
 END

@@ -1,5 +1,5 @@
 -- snooze: put a claimed message back, due later: no attempt is counted, and its steps are kept; if it was
---     cancelled, delete it.
+--         cancelled, delete it.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_seconds (0 to 315,360,000)
 -- Returns:     affected: 1
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:

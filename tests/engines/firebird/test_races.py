@@ -308,6 +308,51 @@ def test_of_two_updates_of_a_message_the_second_changes_nothing_while_the_first_
     assert (found["body"], found["priority"]) == ("first" if ending == "commit" else "old", 3)
 
 
+@pytest.mark.level(3)
+def test_a_cancel_that_is_rolled_back_cancels_nothing(
+    server: Server, database: Database, session: Session, queue: str, beside: Callable[..., "Future[Any]"]
+) -> None:
+    """From 4.0 on, a call that waits for such a cancel can lock the message's row with rolled-back values.
+
+    Whether the message is still there is asked when all have ended: during a rollback a call can miss its row.
+    """
+    id = session.call("send", queue, "b")[0]["id"]
+    stop = time.monotonic() + 10
+
+    def repeat(call: Callable[[Raw], None]) -> int:
+        done = 0
+        with raw_on(server, database.url) as raw:
+            while time.monotonic() < stop:
+                try:
+                    call(raw)
+                    done += 1
+                except driver().DatabaseError as error:
+                    if not CONFLICTS & set(codes(error)):
+                        raise
+                raw.rollback()
+        return done
+
+    def cancel(raw: Raw) -> None:
+        if raw.call("get_state", id) == [{"state": "A"}]:
+            raw.call("cancel", id)
+
+    def attempt(raw: Raw) -> None:
+        for row in raw.done("claim_batch", queue, 1):
+            while True:
+                try:
+                    raw.done("snooze", id, row["batch_key"], 0)
+                    return
+                except driver().DatabaseError as error:
+                    if not CONFLICTS & set(codes(error)):
+                        raise
+                    raw.rollback()
+
+    cancels = [beside(repeat, cancel) for _ in range(3)]
+    assert beside(repeat, attempt).result() > 20
+    assert all(cancel.result() > 20 for cancel in cancels)
+    assert session.call("get_state", id) == [{"state": "N"}]
+
+
 @pytest.fixture
 def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]) -> dict[str, tuple[Any, ...]]:
     """Valid arguments for procedures that need READ COMMITTED NO WAIT, in a queue where each call has work to do."""
@@ -457,6 +502,7 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
     known |= dict.fromkeys(("complete", "fail", "dead_letter"), (1, NO_KEY))
     known |= {
         "snooze": (1, NO_KEY, 60),
+        "finish_messages": (NO_KEY, '{"id":1}'),
         "purge": (queue, "N"),
         "cancel_key": (queue, "d"),
         "update_message": (1, '{"priority":1}'),
