@@ -64,7 +64,7 @@ def test_an_order_is_charged_once_and_shipped(installed_database: Database, tmp_
 
 @pytest.mark.level(1)
 def test_a_report_ends_when_it_is_cancelled(installed_database: Database, tmp_path: Path) -> None:
-    text = code(CANCEL, "python", "# reports.py\n").replace('print("page", page)', "time.sleep(0.1)")
+    text = code(CANCEL, "python", "# reports.py\n").replace('print("page", page)', "time.sleep(2)")
     (tmp_path / "reports.py").write_text(f"import time\n{text}")
     commands = """
         runner send --type report x
