@@ -78,7 +78,9 @@ class _Failures:
 
 def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
-    config.addinivalue_line("markers", "level(n): 1: one server is enough; 3: takes long; see contributing.md")
+    config.addinivalue_line(
+        "markers", "level(n): 1: one server is enough; 3: takes long; level(3, one=True): both; see contributing.md"
+    )
     config.addinivalue_line("markers", "product(name, ...): what is tested is special to these products")
     config.addinivalue_line("markers", "engines: of the runner, but each engine does it in another way")
 
@@ -100,18 +102,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _servers_for(test: pytest.Item, level: int) -> list[str]:
     names = [name for name in servers.names() if _is_for(test, name)]
-    one_is_enough = _level(test) == 1
+    one_is_enough = _is_for_one(test)
     if level > 2 and not one_is_enough:
         return names
     kind = servers.engine if level == 2 and not one_is_enough else servers.product
     return list({kind(name): name for name in names}.values())  # the newest of each
 
 
-def _level(test: pytest.Item) -> int:
+def _mark(test: pytest.Item) -> tuple[int, bool]:
     """The nearest mark decides: that of a parameter's value, of the test, of its module."""
     callspec = getattr(test, "callspec", None)
     marks = [*(callspec.marks if callspec else ()), *test.iter_markers()]
-    return next((mark.args[0] for mark in marks if mark.name == "level"), 2)
+    return next(((mark.args[0], mark.kwargs.get("one", False)) for mark in marks if mark.name == "level"), (2, False))
+
+
+def _level(test: pytest.Item) -> int:
+    return _mark(test)[0]
+
+
+def _is_for_one(test: pytest.Item) -> bool:
+    """Whether one server is enough."""
+    level, one = _mark(test)
+    return one or level == 1
 
 
 def _is_for(test: pytest.Item, name: str) -> bool:
@@ -136,14 +148,14 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
     choice = zlib.crc32(item.nodeid.replace(str(name), "").encode())  # always the same
     engines = list(dict.fromkeys(map(servers.engine, names)))
     of_runner = item.path.parent.name == "runner" and item.get_closest_marker("engines") is None
-    if names and (level == 1 or (_level(item) == 1 and level < 4)):
+    if names and (level == 1 or (_is_for_one(item) and level < 4)):
         names = [names[choice % len(names)]]
     elif level == 2 or (level == 3 and of_runner):
         if callspec is not None and len(callspec.params) > 1:  # its other values are on the other engines
             engines = [engines[choice % len(engines)]] if engines else []
         elif len(engines) > 2:  # the first, which is PostgreSQL, and one of the others
             engines = [engines[0], engines[1 + choice % (len(engines) - 1)]]
-    if level == 3 and _level(item) != 1 and name in names:
+    if level == 3 and not _is_for_one(item) and name in names:
         # Every eighth test on another server of the engine than the newest, and every second slow one.
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
         turns = 2 if _level(item) == 3 else 8

@@ -100,7 +100,7 @@ def replace(member: Member, type: str) -> set[tuple[int, int]]:
     return said
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
     """No consumer claims: each call waits for another one and then changes the message."""
     session.call("send_message", queue, "first", None, None, None, "key")
@@ -138,7 +138,7 @@ def rescue(member: Member, type: str) -> None:
         member.session.call("rescue_expired", type)
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:

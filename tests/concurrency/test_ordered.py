@@ -228,7 +228,7 @@ def rush(member: Member, type: str) -> None:
             rows = member.session.call("finish_batch", rows[0]["batch_key"], None, chance.choice([0, BURST_GROUPS]))
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
@@ -278,6 +278,7 @@ def take(member: Member, type: str, diary: str, size: int, trouble: float) -> No
             time.sleep(0.02)
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("priorities", [pytest.param(1, marks=pytest.mark.level(4)), 3])
 def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     crowd: Crowd,

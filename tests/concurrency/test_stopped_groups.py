@@ -154,7 +154,7 @@ def check(handled: list[Any], died: list[Any], gone: list[Any]) -> None:
         assert not beside, f"beside the dead letter {id} of {group}: {beside}"
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 @pytest.mark.parametrize("toggles", [False, True], ids=["on", "toggled"])
 def test_a_group_stands_while_it_has_a_dead_letter_and_continues_afterwards(
     crowd: Crowd,

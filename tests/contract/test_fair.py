@@ -301,6 +301,7 @@ def test_a_weight_counts_with_claims_of_one_message(q: Queue) -> None:
     assert Counter(first) == {"a": 3, "b": 9}
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("first", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("groups", ["b" * 12, "a" + "b" * 12, "ab" * 7, "abbc" * 4])
 def test_a_claim_that_begins_in_the_middle_of_a_turn_returns_each_message_once(

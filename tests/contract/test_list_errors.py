@@ -121,7 +121,7 @@ def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
     assert errors(another) == {"no": 1}
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None:
     """Also the oldest ones, when more than 10,000 of other errors are newer."""
     [old] = die(q, "old")

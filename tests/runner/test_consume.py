@@ -107,7 +107,7 @@ def test_exceptions_decide_the_outcome_of_a_message(
     assert 0 < (left["backoff"]["run_at"] - left["discard"]["changed_at"]).total_seconds() < 60
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 @pytest.mark.parametrize("text", ['two\nlines, "quoted"', '"', "a,b,-1", "", "é😀\r\ttab", "x" * 5000, "nul\0nul"])
 def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, states: States, text: str) -> None:
     body = f"raise {json.dumps(text)}"
@@ -678,7 +678,7 @@ def test_transaction_commits_the_work_and_the_message_together(
     assert left["fail"]["run_at"] > left["fail"]["created_at"]
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fails_alone(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:
@@ -694,6 +694,7 @@ def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fail
     assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {"fail": ("N", 1)}
 
 
+@pytest.mark.level(3)
 def test_transaction_finishes_a_busy_queue_with_several_workers(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:

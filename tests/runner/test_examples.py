@@ -549,7 +549,7 @@ def lines_of(path: Path) -> set[int]:
     return found
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 @pytest.mark.product("postgresql")
 def test_an_order_killed_at_any_line_is_charged_packed_and_shipped(
     database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]], tmp_path: Path

@@ -655,6 +655,7 @@ def test_the_command_is_not_ready_while_no_database_answers(start: Start, databa
     assert running.stop() == 0
 
 
+@pytest.mark.level(3, one=True)
 def test_the_command_takes_databases_from_a_file(start: Start, database: Database, tmp_path: Path) -> None:
     for text in (
         f'database = "{database.url}"\n',

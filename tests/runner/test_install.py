@@ -254,7 +254,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     assert states(empty_database) == {}
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_plain_yoyo_apply_is_adopted_and_gives_the_same_schema(
     empty_database: Database, server: Server, catalog: Catalog
 ) -> None:

@@ -243,6 +243,7 @@ def test_a_worker_puts_a_message_back(runner: Runner, session: Session, queue: s
     assert row["attempts"] == 0
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize(
     ("line", "error"),
     [

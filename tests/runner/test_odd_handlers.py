@@ -61,7 +61,7 @@ DONE = {name for name, (_, is_committed) in odd.TRANSACTION.items() if is_commit
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     start: Start, session: Session, queue: str, sql: Sql, server: Server, mode: str
 ) -> None:

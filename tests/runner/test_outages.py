@@ -124,7 +124,7 @@ def test_a_server_that_takes_no_changes_is_named_once_and_waited_for(
     assert joblog.read() == ["a"]
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 @pytest.mark.parametrize("option", [("--idle-timeout", 2), ("--drain",), ("--once",)])
 def test_a_consumer_that_may_end_does_so_where_no_changes_are_taken(
     installed: Database, server: Server, start: Start, queue: str, option: tuple[object, ...]

@@ -37,6 +37,7 @@ def test_errors_that_are_too_long_for_one_call_are_stored_in_parts(
     assert "done: 300 failed" in done.stderr
 
 
+@pytest.mark.level(3)
 def test_a_result_that_the_server_refuses_is_dropped_and_said(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:

@@ -211,6 +211,7 @@ def test_a_handler_is_run_with_a_crash_after_each_step() -> None:
     assert calls.count("begins") == 5
 
 
+@pytest.mark.level(3)
 def test_a_handler_whose_steps_have_another_name_each_time_is_found() -> None:
     names = itertools.count()
     with pytest.raises(RuntimeError, match="the same names each time"):

@@ -90,7 +90,7 @@ HANDLERS = {
 }
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 @pytest.mark.parametrize(
     "task",
     ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables", "search-index"],

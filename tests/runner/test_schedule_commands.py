@@ -14,6 +14,7 @@ pytestmark = pytest.mark.level(1)
 Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.level(3, one=True)
 def test_a_schedule_is_set_changed_listed_run_and_dropped(runner: Runner, queue: str) -> None:
     name = f"of {queue}"
     done = runner("schedule", "set", name, "0 3 * * *", "--type", queue, "--body", "one", "--no-overlap", "--json")

@@ -67,6 +67,7 @@ def test_a_name_with_braces_is_shown_unchanged(watched: Watched, queue: str) -> 
     assert seeing.perform(watched, changes.resume(f"{queue} {{0}} {{x}}")) == f"{queue} {{0}} {{x}} is resumed."
 
 
+@pytest.mark.level(3, one=True)
 def test_a_change_that_is_bounded_is_repeated_until_nothing_is_left(
     watched: Watched, session: Session, queue: str
 ) -> None:

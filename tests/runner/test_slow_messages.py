@@ -91,6 +91,7 @@ def test_a_consumer_that_is_alone_handles_what_it_gave_back(
     assert "lost" not in done.stderr
 
 
+@pytest.mark.level(3, one=True)
 @pytest.mark.parametrize("how", ["sync", "async", "worker"])
 def test_messages_that_are_given_back_count_for_no_limit(
     runner: Runner, session: Session, queue: str, joblog: Log, how: str
@@ -103,7 +104,7 @@ def test_messages_that_are_given_back_count_for_no_limit(
     assert counts(session, queue) == (41, 0)
 
 
-@pytest.mark.level(1)
+@pytest.mark.level(3, one=True)
 def test_an_outage_while_a_part_is_finished_repeats_nothing(
     private_server: Server, start: Start, joblog: Log, queue: str
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_narrow_table_names_what_it_leaves_out_and_a_wide_one_has_all(
     assert len(rows) == 3 and all(row.keys() >= hidden and row["error"] == ERROR.strip() for row in rows)
 
 
+@pytest.mark.level(3, one=True)
 def test_states_dead_counts_and_paused_queues_have_colours(database: Database, session: Session, queue: str) -> None:
     session.call("send", queue, "ok")
     assert not run(database, "queue", "peek", queue, columns=200).has_colour, "a body is no verdict"
@@ -394,6 +395,7 @@ def completed(line: str, env: dict[str, str], cwd: Path = FOLDER) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.level(3, one=True)
 def test_names_that_a_shell_would_evaluate_are_not_offered(database: Database, session: Session, queue: str) -> None:
     for end in ("$(id)", "`id`", "a b", "'", ";", ".ok"):
         session.call("send", f"{queue}{end}", "x")

@@ -253,6 +253,7 @@ def test_monitoring_reads_by_index_and_no_more_rows_than_needed(
     assert sum(cost.found.values()) <= reads, cost
 
 
+@pytest.mark.level(3)
 def test_all_dead_letters_of_an_error_are_counted_and_redriven_in_parts(server: Server, full: str) -> None:
     with raw_on(server, full) as raw:
         [held] = raw.run("SELECT COUNT(*) AS n FROM mq_dead WHERE type = 'q'")

@@ -296,6 +296,7 @@ def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, ba
         assert found["last_id"] == newest["id"]
 
 
+@pytest.mark.level(3)
 def test_the_dead_letters_of_a_report_are_found_by_their_time(server: Server, backlog: str) -> None:
     with server.client(backlog) as connection:
         report = '{"completed": 1, "failed": 1, "next_seconds": %d}'

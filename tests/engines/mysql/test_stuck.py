@@ -15,6 +15,7 @@ def check(session: Session) -> dict[str, Any]:
     return next(row for row in session.call("queue_health") if row["name"] == "stuck_groups")
 
 
+@pytest.mark.level(3)
 @pytest.mark.parametrize("of_all", [False, True], ids=["one queue", "all queues"])
 def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
     installed_database: Database, server: Server, queue: str, of_all: bool

@@ -454,6 +454,7 @@ def test_no_call_for_one_type_reads_the_policies_of_others(
                     assert cost.rows <= ROWS and cost.pages <= PAGES and cost.scanned <= 10, cost
 
 
+@pytest.mark.level(3)
 def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
         make_rings(connection, "leased")

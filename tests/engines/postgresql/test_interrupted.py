@@ -131,6 +131,7 @@ def test_an_installation_that_is_killed_after_any_statement_is_continued_by_the_
     server.drop_database(whole.url)
 
 
+@pytest.mark.level(3)
 def test_the_lock_that_a_killed_migration_leaves_is_reported_and_broken(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
