@@ -35,6 +35,10 @@ def test_many(server_name, n):
 def test_slow(server_name, n):
     pass
 
+@pytest.mark.level(3, one=True)
+def test_slow_for_one(server_name):
+    pass
+
 @pytest.mark.product("mysql", "mariadb")
 def test_of_two(server_name):
     pass
@@ -102,7 +106,7 @@ def test_level_2_runs_a_test_on_two_engines_and_each_value_on_one(tmp_path: Path
         assert sorted(found[name]) == sorted(first[name])  # the same server in every run
     times = Counter(case.rpartition("-")[0] for case in found["many"])
     assert {*times} == {*newest} and times.total() == 20
-    assert not {"slow", "slow_without_server"} & found.keys()
+    assert not {"slow", "slow_for_one", "slow_without_server"} & found.keys()
     assert len(found["slow_value"]) == 1
 
 
@@ -120,7 +124,7 @@ def test_level_3_runs_each_value_on_every_engine_and_some_of_them_not_on_its_new
     for name in ("one_is_enough", "one_of_two", "one_per_value"):
         assert sorted(found[name]) == sorted(first[name])
     assert found["value_of_one_product"][0].startswith("firebird") and len(found["value_of_one_product"]) == 1
-    assert found["slow_without_server"] == [""] and len(found["slow_value"]) == 2 * len(engines)
+    assert len(found["slow_for_one"]) == 1 and found["slow_without_server"] == [""] and len(found["slow_value"]) == 2 * len(engines)
 
 
 def test_level_3_runs_a_test_of_the_runner_as_level_2_unless_each_engine_does_it_in_another_way(tmp_path: Path) -> None:
@@ -142,7 +146,7 @@ def test_level_4_runs_a_test_on_every_server(tmp_path: Path) -> None:
     found = collected(tmp_path, 4)
     assert found["unmarked"] == [*EVERY] and len(found["slow"]) == 20 * len(EVERY)
     assert found["of_two"] == MYSQL
-    assert found["one_is_enough"] == [*NEWEST]
+    assert found["one_is_enough"] == found["slow_for_one"] == [*NEWEST]
     assert found["value_of_one_product"] == [f"{name}-1" for name in FIREBIRD]
     assert "of_a_product_that_is_not_there" not in found
 
@@ -151,7 +155,7 @@ def test_a_mark_has_a_level_that_exists() -> None:
     def unknown(path: Path) -> list[str]:
         text = path.read_text()
         # One server for one value only is not foreseen.
-        return re.findall(r"mark\.level\((?![1-4]\)).*", text) + re.findall(r"marks=.*level\([12]\).*", text)
+        return re.findall(r"mark\.level\((?![1-4]\)|3, one=True\)).*", text) + re.findall(r"marks=.*level\([12]\).*", text)
 
     assert offending(sorted((ROOT / "tests").rglob("*.py")), unknown) == []
 
