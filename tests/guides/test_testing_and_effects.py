@@ -64,12 +64,12 @@ def test_an_order_is_charged_once_and_shipped(installed_database: Database, tmp_
 
 @pytest.mark.level(1)
 def test_a_report_ends_when_it_is_cancelled(installed_database: Database, tmp_path: Path) -> None:
-    text = code(CANCEL, "python", "# reports.py\n").replace('print("page", page)', "time.sleep(2)")
+    text = code(CANCEL, "python", "# reports.py\n").replace('print("page", page)', "time.sleep(0.5)")
     (tmp_path / "reports.py").write_text(f"import time\n{text}")
     commands = """
         runner send --type report x
         runner consume --type report --handler reports:handle --drain --lease 2 2>&1 &
-        until runner queue peek report --state A | grep -q report; do sleep 0.1; done
+        until runner queue peek report --state A --json | grep -q id; do sleep 0.1; done
         runner queue cancel $(runner queue peek report --state A --json | sed 's/.*"id": *\\([0-9]*\\).*/\\1/')
         wait
     """

@@ -13,7 +13,8 @@ BEGIN
                 SELECT scanned_at FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1
             ) AS k
             WHERE v_now BETWEEN k.scanned_at - interval '5 seconds' AND k.scanned_at + interval '1 second'
-        ) OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type),
+        ) OR NOT EXISTS (SELECT FROM mq.queue AS q WHERE q.type = p_type AND q.paused)
+            AND EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type),
         least(
             (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),
             (SELECT b.lease_until FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1),
