@@ -160,7 +160,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 # is raised, look for what can go. The area steps has 170 to 260 lines, and 100 in the core: steps end with the message
 # and keep it from being rescued; one that was cancelled while it was active is deleted wherever an attempt ends.
 BUDGETS = {
-    "postgresql": (9_770, 5_000),
+    "postgresql": (9_772, 5_000),
     "mysql": (11_948, 6_320),
     "sqlserver": (11_767, 6_353),  # a take of a fair queue counts its rounds together
     "firebird": (11_962, 6_468),  # without JSON functions: the core composes steps of the archive

@@ -18,11 +18,12 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SE
 SET enable_sort = off SET jit = off AS $$
 DECLARE
     v_held record;
+    v_dead bigint[];
 BEGIN
     PERFORM mq_internal.require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    state := CASE WHEN mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
-        ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NOT NULL THEN 'E'
-        WHEN EXISTS (SELECT FROM mq.message AS m WHERE m.id = p_id) THEN 'N' END;
+    v_dead := mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
+        ARRAY[p_retry_after_seconds], ARRAY[p_error]);
+    state := CASE WHEN v_dead IS NOT NULL THEN 'E' WHEN EXISTS (SELECT FROM mq.message AS m WHERE m.id = p_id) THEN 'N' END;
 END
 $$;
