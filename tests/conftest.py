@@ -155,6 +155,8 @@ def _is_selected(item: pytest.Item, level: int) -> bool:
             engines = [engines[choice % len(engines)]] if engines else []
         elif len(engines) > 2:  # the first, which is PostgreSQL, and one of the others
             engines = [engines[0], engines[1 + choice % (len(engines) - 1)]]
+            if level == 2:
+                engines = [engines[choice // 8 % 2]]
     if level == 3 and not _is_for_one(item) and name in names:
         # Every eighth test on another server of the engine than the newest, and every second slow one.
         *others, newest = [other for other in names if servers.engine(other) == servers.engine(name)]
