@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rowqueue import Cancelled, Consumer, Message
 from rowqueue.databases import Database, Session
+from rowqueue.extras.monitor.looking import MessageDetail
 from rowqueue.testing import message, run
 from support.processes import FOLDER
 from support.waiting import until
@@ -175,3 +177,31 @@ def test_a_handler_can_be_tested_with_a_cancelled_message() -> None:
     assert run(handle_lines, message()).done
     outcome = run(handle_lines, message(cancelled=True))
     assert outcome.cancelled and outcome.steps == {}
+
+
+@pytest.mark.level(1)
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ('{"done":3,"total":10,"note":"page 3"}', "3 of 10 (30 %), page 3"),
+        ('{"done":1200}', "1,200"),
+        *(
+            (text, "")
+            for text in (
+                None,
+                "",
+                "[]",
+                "7",
+                '"x"',
+                "{}",
+                '{"done":"x"}',
+                '{"done":Infinity}',
+                '{"done":NaN}',
+                "[" * 999,
+            )
+        ),
+    ],
+)
+def test_any_text_may_be_kept_as_progress_and_those_who_look_are_not_hurt(value: str | None, shown: str) -> None:
+    steps = [{"step": "progress", "step_value": value}]
+    assert MessageDetail(datetime.now(UTC), None, None, steps, [], [], {}).progress == shown

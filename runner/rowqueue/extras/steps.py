@@ -7,7 +7,8 @@ one of the handler's, whose transaction then holds the work and its record.
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
@@ -151,18 +152,21 @@ class Steps:
                     session.call("snooze", self._message.id, self._message.batch_key, left)
                 return left > 0
 
-        try:
+        with self._noting():
             return cast(bool, self._links().run(work))
-        except Cancelled:
-            self._message.cancelled = True
-            raise
 
     def _call(self, connection: Any, procedure: str, *more: Any) -> list[Row]:
         arguments = self._message.id, self._message.batch_key, *more
-        try:
+        with self._noting():
             if connection is not None:
                 return applications.call(connection, procedure, arguments)
             return cast("list[Row]", self._links().run(lambda session: session.call(procedure, *arguments)))
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note in the message that a call has found it cancelled."""
+        try:
+            yield
         except Cancelled:
             self._message.cancelled = True
             raise

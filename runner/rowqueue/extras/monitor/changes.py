@@ -48,12 +48,8 @@ def redrive_all(type: str, error: str | None = None) -> Change:
 
 
 def cancel(id: int) -> Change:
-    return Change(
-        "cancel",
-        (id,),
-        f"Cancel message {id}? It is deleted, if it is active when its attempt ends.",
-        "{count} cancelled.",
-    )
+    question = f"Cancel message {id}? It is deleted; while it is active, when its attempt ends."
+    return Change("cancel", (id,), question, "{count} cancelled.")
 
 
 def purge(type: str, state: str) -> Change:

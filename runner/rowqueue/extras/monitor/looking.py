@@ -149,7 +149,7 @@ class MessageDetail:
         """What set_progress has kept, such as "3 of 10 (30 %), page 3"; empty without it, and for another value."""
         for step in self.steps:
             if step["step"] == "progress":
-                with suppress(ValueError, RecursionError, TypeError, KeyError):
+                with suppress(ValueError, RecursionError, TypeError, KeyError, OverflowError):  # any text may be kept
                     value = json.loads(step["step_value"])
                     done, total, note = int(value["done"]), int(value.get("total") or 0), value.get("note")
                     of = f" of {total:,} ({100 * done // total} %)" if total else ""

@@ -47,21 +47,21 @@ class Question:
     """What a worker asks about a message that it handles. `step`, `value`: those of save_step."""
 
     id: int
-    step: str | None
-    value: Any
-    name: str = "save_step"
+    name: str
+    step: str = ""
+    value: Any = None
 
     @classmethod
     def of(cls, id: int, value: dict[str, Any]) -> "Question | None":
         """The question in a line; None when it is an answer. Raises _Rubbish."""
         for name in ("get_steps", "get_cancelled"):
             if name in value:
-                return cls(id, None, None, name)
+                return cls(id, name)
         if "save_step" not in value:
             return None
         if not isinstance(value["save_step"], str):
             raise _Rubbish("has a save_step that is not the name of a step")
-        return cls(id, value["save_step"], value.get("value"))
+        return cls(id, "save_step", value["save_step"], value.get("value"))
 
 
 @dataclass(frozen=True, slots=True)

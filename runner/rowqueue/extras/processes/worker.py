@@ -155,7 +155,7 @@ def _reply(item: Item, question: Question) -> str:
     try:
         if question.name == "get_steps":
             return reply_line(id=item.id, steps=_steps(item).all())
-        if question.step is None:
+        if question.name == "get_cancelled":
             return reply_line(id=item.id, cancelled=getattr(item, "cancelled", False))
         _steps(item).save(question.step, question.value)
         return reply_line(id=item.id, saved=question.step)
